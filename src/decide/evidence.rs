@@ -31,21 +31,21 @@ pub use version::Version;
 
 use crate::base::Fact;
 
-/// A cluster node's name, as Pacemaker has it. Compared exactly.
+/// Name of a cluster node as Pacemaker spells it. Names are compared exactly.
 pub type NodeName = String;
 /// An etcd member's id.
 pub type MemberId = u64;
 
-/// Everything that the agent knows when it decides.
+/// Everything that the agent knows when it decides what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Milliseconds since the action began, and how many it has in all.
+    /// Milliseconds since the action began. `budget_ms` is all the time that the action has.
     pub elapsed_ms: u64,
     pub budget_ms: u64,
     pub me: NodeAddress,
-    /// Absent in a cluster of one node.
+    /// The other node of the pair; `None` in a cluster of one node.
     pub peer: Option<NodeAddress>,
-    /// This boot of this machine, as the kernel names it.
+    /// Id of this machine's present boot, from the kernel.
     pub boot_id: String,
     /// True if Pacemaker runs the agent as a promotable clone.
     pub promotable: bool,
@@ -54,54 +54,54 @@ pub struct Evidence {
     /// The notification that Pacemaker sent with this action; `None` when the agent was started by hand.
     pub notify: Option<Notify>,
     pub cib: Fact<Cib>,
-    /// True while an earlier action, or the podman that a killed action left behind, still starts or ends the container. All
-    /// other facts were observed after this one.
+    /// True while an earlier action, or the podman that a killed action left behind, still starts or ends the container. The agent observed
+    /// all other facts after this one.
     #[serde(default)]
     pub launching: Fact<bool>,
     pub container: Fact<Container>,
-    /// True while a process has the data dir's files locked. That process is an etcd, whatever podman reports.
+    /// True while a process holds the lock on the data dir's files. That process is an etcd, whatever podman reports.
     #[serde(default)]
     pub data_in_use: Fact<bool>,
-    /// The data dir, read offline; asked only while no etcd runs.
+    /// Content of the data dir, read without etcd. The agent reads it only while no etcd runs.
     pub disk: Fact<DataDir>,
-    /// The free space and the backups next to the data dir; asked like `disk`.
+    /// Free space and backups next to the data dir. The agent reads them only while no etcd runs.
     #[serde(default)]
     pub room: Fact<Room>,
     pub note: Fact<DurableState>,
-    /// The memory of this boot, in a file that no reboot survives.
+    /// What this boot remembers about etcd, from a file in `/run`, which no reboot preserves.
     pub boot_memory: Fact<BootState>,
-    /// The operator's confirmation that this node may run standalone.
+    /// The operator's confirmation (`tandem confirm-recovery`) that this node may run standalone.
     // Files of decisions have this name for it from the first version on.
     #[serde(rename = "authorisation")]
     pub confirmation: Fact<Confirmation>,
-    /// Other facts of this node. Decisions that were recorded before there was this field have none.
+    /// Facts of this node other than its etcd and its data. A decision that was recorded before this field existed has the default here.
     #[serde(default)]
     pub local: Local,
     pub own_etcd: Fact<Etcd>,
     pub peer_etcd: Fact<Etcd>,
-    /// Set where etcd here, or on the peer, answers but refuses its state to this agent; that state is unknown above.
+    /// Set if this node's etcd answers, but its auth refuses this agent. `own_etcd` is then unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Set if the peer's etcd answers, but its auth refuses this agent. `peer_etcd` is then unknown.
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// The answers of our etcd without a leader. They are asked where a vote proxy may vote for a peer that is confirmed
-    /// off. They are also asked where this boot remembers a voter next to others, because three may vote now and a majority
-    /// is awaited.
+    /// Answers of this node's etcd while it has no leader. The agent asks for them if a vote proxy may vote for a peer that is confirmed
+    /// off. It also asks if this boot remembers a voter next to others: three members may vote now, and then etcd awaits a majority.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
-    /// The way in which a survivor continues. Decisions that were recorded before there was a choice restarted etcd.
+    /// Way in which a survivor comes to run standalone. A decision that was recorded before there was a choice restarted etcd.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
-    /// The node that is to lead, where a parameter names one.
+    /// Parameters about the node that is to lead; `None` if no parameter names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leading: Option<Box<Leading>>,
-    /// The measured slowness of this machine; zero where it is fast.
-    /// What a node that boots without its peer finds out. Only `tandem lone-boot` asks.
+    /// What `tandem lone-boot` found out on a node that boots without its peer. `None` for every other request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lone_boot: Option<Box<LoneBoot>>,
+    /// Measured slowness of this machine; all zero on a fast one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: Pace,
-    /// A number that no other round of this boot has: see [`PublishedState::nonce`].
+    /// Number that no other observation of this boot has: see [`PublishedState::nonce`].
     #[serde(default)]
     pub nonce: u64,
 }
@@ -110,13 +110,14 @@ pub struct Evidence {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
-    /// etcd is stopped, and a new cluster is forced from its data.
+    /// The agent stops etcd, and forces a new cluster from its data.
     #[default]
     Restart,
-    /// etcd runs on, and a vote proxy casts the vote of the member that is off; on the releases that this was tested with.
+    /// etcd keeps running, and a vote proxy casts the vote of the member that is off. Only on releases of etcd with which the proxy was
+    /// tested.
     #[serde(rename = "stand_in")]
     VoteProxy,
-    /// The same on every release.
+    /// A vote proxy as in [`Recovery::VoteProxy`], on every release of etcd.
     #[serde(rename = "stand_in_untested")]
     VoteProxyUntested,
 }
@@ -128,35 +129,36 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Facts of this node other than its etcd and its data: its address, obstacles to a start, OpenShift's view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Local {
-    /// The address of this node's member.
+    /// IP address of this node's etcd member.
     pub ip: String,
-    /// The revision that OpenShift's sidecar last wrote: published for others, and deciding nothing.
+    /// Revision that OpenShift's sidecar last wrote. The agent publishes it for other programs, and no decision uses it.
     pub revision: Option<u64>,
-    /// The UUID that this machine's firmware reports, where the parameters allow a lone boot: the peer compares it with what a BMC reports.
+    /// UUID that this machine's firmware reports; `None` unless the parameters allow a lone boot. The peer compares it with what a BMC
+    /// reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<String>,
-    /// The address that the etcd which runs was started with, where `node_ip_map` gives this node another one by now.
+    /// Address with which the running etcd was started; set only if `node_ip_map` now gives this node another one.
     #[serde(default)]
     pub runs_at: Option<String>,
-    /// The obstacle to a start; asked only while no etcd of ours runs.
+    /// Obstacle that prevents a start of etcd. The agent looks for one only while its own etcd does not run.
     pub obstacle: Option<Obstacle>,
-    /// The error of a failed check that an operator asked for in addition.
+    /// Error of a failed check that an operator requested in addition (`OCF_CHECK_LEVEL`, `monitor_cmd`).
     pub failed_check: Option<String>,
-    /// True if OpenShift is deleting the Machine of the node to be added: the peer's, or on a joiner its own.
+    /// True if OpenShift is deleting the Machine of the node to be added: the peer's Machine or, on a joining node, this node's own.
     #[serde(default, deserialize_with = "fact_or_bool")]
     pub machine_is_deleted: Fact<bool>,
-    /// The failed plain starts from the data that is here; `None` once etcd has served from it.
+    /// Plain starts that failed with the present data; `None` once etcd has served from it.
     #[serde(default)]
     pub failed_starts: Option<FailedStarts>,
-    /// Time of the last write to the log in the data dir, in seconds since 1970. It is for operators, and decides nothing.
+    /// Time of the last write to the log in the data dir, in seconds since 1970. It is shown to operators, and no decision uses it.
     #[serde(default)]
     pub log_written: Option<u64>,
-    /// The image that etcd runs from; asked by a monitor, where this node has not published it yet or the parameters name another one.
+    /// Image that etcd runs from. A monitor asks for it until this node has published it, and while the parameters name another one.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub image: Fact<RunningImage>,
 }
 
-/// Decisions that were recorded before this was a fact have a plain truth value.
+/// Deserializes a fact, or the plain `true` or `false` of a decision that was recorded before the field became a fact.
 fn fact_or_bool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fact<bool>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -170,37 +172,37 @@ fn fact_or_bool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fact<bool>
     })
 }
 
-/// Plain starts of etcd, in a row, that it broke down in.
+/// Consecutive plain starts that ended in a crash of etcd because of its data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FailedStarts {
     pub count: u64,
-    /// Time at which the last of them ended, as podman has it. It distinguishes that start from the one before.
+    /// Time at which the last failed start ended, in podman's words. It distinguishes that start from the one before it.
     pub last_at: String,
     pub last_words: String,
 }
 
-/// Obstacle that has to go before etcd can be started.
+/// Obstacle that must end before etcd can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
-    /// kubelet's own etcd runs with our data.
+    /// kubelet runs its own etcd from this node's data.
     StaticPod,
-    /// Another process listens on a port of ours.
+    /// Another process listens on this port, which etcd needs.
     PortTaken(u16),
 }
 
-/// A node and where its etcd is reached.
+/// Node, and the URLs of its etcd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeAddress {
     pub name: NodeName,
-    /// The URL under which the members reach it, e.g. `https://192.0.2.1:2380`.
+    /// URL under which other members reach this node's etcd, e.g. `https://192.0.2.1:2380`.
     pub peer_url: String,
-    /// The URL under which clients reach it.
+    /// URL under which clients reach this node's etcd.
     pub client_url: String,
 }
 
-/// Pacemaker's notify variables: what the transition of this action starts and stops, as it was when the transition was
-/// computed, not as it is now.
+/// Pacemaker's notify variables: what the transition of this action starts and stops. They describe the moment at which Pacemaker computed
+/// the transition, not the present.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Notify {
     pub moment: Moment,
@@ -210,11 +212,11 @@ pub struct Notify {
     pub stop: BTreeSet<NodeName>,
 }
 
-/// Operation that a notification is about.
+/// Operation that Pacemaker's notification is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// Nothing: this is no notification.
+    /// No operation, because Pacemaker sent no notification.
     #[default]
     #[serde(rename = "")]
     None,
@@ -224,7 +226,7 @@ pub enum Operation {
     Demote,
 }
 
-/// Side of the operation that a notification is on.
+/// Whether Pacemaker's notification comes before (`Pre`) or after (`Post`) its operation; `Outside` without a notification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
@@ -235,27 +237,27 @@ pub enum Moment {
 }
 
 impl Evidence {
-    /// Returns the peer's name, for sentences.
+    /// Returns the peer's name for use in a sentence.
     pub fn peer_name(&self) -> &str {
         self.peer.as_ref().map_or("the peer", |peer| peer.name.as_str())
     }
 
-    /// Returns the node that keeps its history where two histories meet, by this node's parameters.
+    /// Returns the node that this node's parameters prefer when two histories meet (`two_histories=primary`): its history continues.
     pub fn preferred(&self) -> Option<&NodeName> {
         self.leading.as_deref().filter(|leading| leading.keeps_its_history)?.primary.as_ref()
     }
 
-    /// Returns whether our etcd serves although it refuses its state to this agent: a majority has confirmed a read.
+    /// Returns whether this node's etcd serves although its auth refuses this agent: a majority has confirmed a read.
     pub fn serves_unseen(&self) -> bool {
         self.own_refuses.as_ref().is_some_and(|refuses| !refuses.leaderless)
     }
 
-    /// Returns whether our etcd has a leader, by its own answer or a majority's.
+    /// Returns whether this node's etcd has a leader: it reports one, or a majority has confirmed a read.
     pub fn has_a_leader(&self) -> bool {
         self.serves_unseen() || self.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
     }
 
-    /// Returns whether our container runs. Unknown counts as running, so that nothing is started twice.
+    /// Returns whether this node's container runs. An unknown state counts as running, so that the agent starts nothing twice.
     pub fn container_may_run(&self) -> bool {
         match &self.container {
             Fact::Known(container) => container.running,
@@ -264,17 +266,17 @@ impl Evidence {
         }
     }
 
-    /// Returns whether another action may be starting the container now, whatever was observed of it.
+    /// Returns whether another action may be starting the container now, whatever the agent observed of the container.
     pub fn may_be_launching(&self) -> bool {
         matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
 
-    /// Returns why the state of our etcd is unknown.
+    /// Returns why the state of this node's etcd is unknown.
     pub fn own_silence(&self) -> &str {
         if self.own_etcd.is_absent() { "nothing listens on its client port" } else { self.own_etcd.why_unknown() }
     }
 
-    /// Returns the operator's confirmation, where it is of this boot and about this data and this peer.
+    /// Returns the operator's confirmation if it was given in this boot, and for `history` and the present peer.
     pub fn confirmation_for(&self, history: &History) -> Option<&Confirmation> {
         let position = LogPosition { term: history.last_term, index: history.last_index };
         self.confirmation.known().filter(|word| {
@@ -285,8 +287,8 @@ impl Evidence {
         })
     }
 
-    /// Returns whether the cluster records a fork that our own data does not have: another node continued without this one.
-    /// Where our own forks are not known, this returns true.
+    /// Returns whether the CIB records a fork that this node's data lacks: another node continued without this one. Also returns true if
+    /// this node's own forks are unknown.
     pub fn was_left_behind(&self) -> bool {
         let own = self.own_lineage();
         let is_beyond = |lineage: &Lineage| own.as_ref().is_none_or(|own| lineage.is_beyond(own));
@@ -294,14 +296,14 @@ impl Evidence {
         self.cib.known().is_some_and(recorded)
     }
 
-    /// Returns whether this member asked the peer to remove it, and has not voted since. The peer may have that removal in
-    /// its log even if its answer was lost, and is the sole voter then.
+    /// Returns whether this member asked the peer to remove it, and has not voted since. Even if the peer's answer was lost, its log may
+    /// contain the removal, and then the peer is the sole voter.
     pub fn may_have_left(&self) -> bool {
         self.last_note().is_none_or(|note| note.left_at.is_some())
     }
 
-    /// Returns the durable note: an empty one where none was ever written, and none where it is not known. A note about
-    /// other data proves nothing: it counts as the note of data that knows no fork and may have left.
+    /// Returns the durable note: an empty one if none was ever written, and `None` if it is unknown. A note about other data proves
+    /// nothing. In its place this returns a note that knows no fork, and whose member may have left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),
@@ -311,20 +313,20 @@ impl Evidence {
         }
     }
 
-    /// Returns whether a note is about the data that is here. Where no data is, it is about what was. Data of another cluster is a
-    /// snapshot that was restored: the note is about the node then.
+    /// Returns whether `note` is about the data that is here. Without data, the note is about the data that was here. If the data is of
+    /// another cluster, an operator restored a snapshot, and the note counts as the node's.
     fn is_about_our_data(&self, note: &DurableState) -> bool {
         let (Some(of), Some(own)) = (&note.of, self.own_data()) else { return true };
         of.cluster_id != own.cluster_id || *of == own
     }
 
-    /// Returns whether the note is known to be about other data than what is here.
+    /// Returns whether the durable note is known to be about other data than the present one.
     pub fn has_another_ones_note(&self) -> bool {
         self.note.known().is_some_and(|note| !self.is_about_our_data(note))
     }
 
-    /// Names the data that is here, as far as it is known: by the disk, or by the etcd that runs from it. While that is silent, this
-    /// boot may remember it.
+    /// Returns the owner of the data on this node: from the disk, from the etcd that runs with that data or, while etcd is silent, from
+    /// this boot's memory. `None` if none of them has it.
     pub fn own_data(&self) -> Option<DataOwner> {
         let (cluster_id, member_id) = match (&self.disk, &self.own_etcd) {
             (Fact::Known(DataDir::Present(history)), _) => (history.cluster_id, history.member_id),
@@ -335,33 +337,33 @@ impl Evidence {
         Some(DataOwner { cluster_id, member_id, node: self.me.name.clone() })
     }
 
-    /// Returns the lineage of our own data, which is in the note.
+    /// Returns the lineage of this node's data, from the durable note; `None` if the note is unknown.
     pub fn own_lineage(&self) -> Option<Lineage> {
         self.last_note().map(|note| note.lineage)
     }
 
-    /// Returns whether the node to be added is known to be on its way out. A Kubernetes API that cannot be asked counts as a
-    /// node that stays, because that API needs etcd itself. A member that is added wrongly is removed again once the API
+    /// Returns whether OpenShift is known to be deleting the Machine of the node to be added. If the Kubernetes API does not answer, the
+    /// Machine counts as one that stays, because that API needs etcd itself. A member that was added wrongly is removed once the API
     /// answers, before the Machine is gone.
     pub fn machine_is_deleted(&self) -> bool {
         self.local.machine_is_deleted == Fact::Known(true)
     }
 
-    /// Returns the memory of this boot, if this boot wrote it.
+    /// Returns the boot's memory if the present boot wrote it.
     pub fn boot_state(&self) -> Option<&BootState> {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }
 
-    /// Returns the voter that this boot remembers, while the claim that belongs to it is visible. Pacemaker may have ended
-    /// and come back in the same boot (in maintenance, say). Then the claim went with the attributes of its former life, the
-    /// peer may have continued without this node, and the memory in `/run` proves nothing any more.
+    /// Returns the voter that this boot remembers, if the CIB still shows this node's claim to run standalone. Pacemaker may have ended and
+    /// come back in the same boot, for example in maintenance. Then the claim was lost with Pacemaker's attributes, and the peer may have
+    /// continued without this node, so the memory in `/run` proves nothing.
     pub fn running_voter(&self) -> Option<&RunningVoter> {
         let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
         self.boot_state()?.voter.as_ref().filter(|_| claims)
     }
 
-    /// Returns the same for what is kept, not for what is proved. Where the CIB does not answer, it is unknown whether the
-    /// claim is gone. A memory given up because of that would be missed when the peer is lost.
+    /// Returns the voter that this boot remembers, also if the CIB does not answer. Unlike [`Self::running_voter`], the result is no proof:
+    /// it is for keeping the memory, which a node needs when its peer is lost. Only a CIB that answers shows that the claim is gone.
     pub fn remembered_voter(&self) -> Option<&RunningVoter> {
         match self.cib {
             Fact::Known(_) => self.running_voter(),

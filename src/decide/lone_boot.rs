@@ -9,24 +9,24 @@ use super::standing::{Standing, classify};
 use super::start::put_back;
 use crate::base::Fact;
 
-/// How often the cluster and the BMC are asked.
+/// Milliseconds between two observations of the cluster and the BMC.
 const LOOK_AGAIN_MS: u64 = 10_000;
-/// How old the last answer about the power may be when something rests on it.
+/// Greatest age, in milliseconds, of the BMC's last report on which a lone boot may rest.
 const OLDEST_LOOK_MS: u64 = 5_000;
-/// The first release of each line that syncs before it acknowledges. Lines after these always did.
+/// First release in etcd's lines 3.4 and 3.5 that syncs a write to disk before acknowledging it. Every release of later lines does so.
 const SYNCS: [Version; 2] = [Version { minor: 4, patch: 21 }, Version { minor: 5, patch: 5 }];
 
-/// What a lone boot comes to, for a script.
+/// Result of a lone boot's rules (whether this node may have quorum without its peer), for a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoneBootOutlook {
-    /// There is quorum, or the node boots alone once its peer was off for long enough.
+    /// Quorum is there, or this node boots alone once its peer has been off for long enough.
     Would,
     WouldNot,
-    /// Something that it rests on could not be asked.
+    /// A fact that the rules need could not be asked.
     NotKnown,
 }
 
-/// Returns what a decision for [`super::Request::LoneBoot`] comes to.
+/// Returns the result for a script from the reason of a [`super::Request::LoneBoot`] decision.
 pub fn lone_boot_outlook(because: &Reason) -> LoneBootOutlook {
     match because {
         Reason::Refused { refusal: Refusal::LoneBoot { why }, .. } if why.is_unknown() => LoneBootOutlook::NotKnown,
@@ -35,7 +35,7 @@ pub fn lone_boot_outlook(because: &Reason) -> LoneBootOutlook {
     }
 }
 
-/// Decides one round of a lone boot. Each step is seen before the next one, and all rules are asked before each.
+/// Decides one round of a lone boot. Before each step it checks all rules L1 to L5, and that the step before it is seen to be done.
 pub(super) fn decide(evidence: &Evidence) -> Plan {
     let Some(lone_boot) = evidence.lone_boot.as_deref() else { return refuse(evidence, NoLoneBoot::NotWanted) };
     if lone_boot.quorum == Fact::Known(true) {
@@ -70,7 +70,7 @@ fn next_step(evidence: &Evidence, lone_boot: &LoneBoot, for_ms: u64) -> Plan {
     Plan::then_look(effect.into_iter().collect(), after_ms, Progress::default(), step(evidence, to_do))
 }
 
-/// Asks all rules. Returns for how long the peer was off.
+/// Checks rules L1 to L5. Returns for how many milliseconds the peer was off, or the rule that forbids a lone boot.
 fn off_for_ms(evidence: &Evidence, lone_boot: &LoneBoot) -> Result<u64, NoLoneBoot> {
     if !lone_boot.is_wanted {
         return Err(NoLoneBoot::NotWanted);
@@ -82,12 +82,12 @@ fn off_for_ms(evidence: &Evidence, lone_boot: &LoneBoot) -> Result<u64, NoLoneBo
     peer_is_off(lone_boot)
 }
 
-/// Returns what a rule needs to be known, or that it is not.
+/// Returns the value of a fact that a rule needs, or an error if the fact is unknown.
 fn is(fact: &Fact<bool>) -> Result<bool, NoLoneBoot> {
     fact.known().copied().ok_or_else(|| NoLoneBoot::ClusterUnknown { why: fact.why_unknown().to_owned() })
 }
 
-/// L1: Corosync waits for a peer that was not here in this boot, no etcd runs here, and Pacemaker keeps etcd.
+/// Checks rule L1: Corosync waits for a peer that was not seen in this boot, no etcd runs on this node, and Pacemaker manages etcd.
 fn waits_for_a_peer_unseen<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot) -> Result<&'a Cib, NoLoneBoot> {
     if evidence.peer.is_none() {
         return Err(NoLoneBoot::NoPeer);
@@ -109,7 +109,7 @@ fn waits_for_a_peer_unseen<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot) -> 
     if cib.in_maintenance { Err(NoLoneBoot::Maintenance) } else { Ok(cib) }
 }
 
-/// L2: this node's data names it as the only voter, by a change that is committed, and is what served here.
+/// Checks rule L2: this node's data names its member as the only voter by a committed change, and is the data that served on this node.
 fn is_the_only_voter<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot, cib: &Cib) -> Result<&'a History, NoLoneBoot> {
     let why = || NoLoneBoot::DataUnknown { why: evidence.disk.why_unknown().to_owned() };
     let disk = evidence.disk.known().ok_or_else(why)?;
@@ -150,7 +150,7 @@ fn is_the_only_voter<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot, cib: &Cib
     Ok(history)
 }
 
-/// L3: nothing in the CIB is newer than the data.
+/// Checks rule L3: nothing in the CIB is newer than this node's data.
 fn knows_of_nothing_newer(evidence: &Evidence, cib: &Cib, history: &History) -> Result<(), NoLoneBoot> {
     let record = PublishedState::of(String::new(), DataDir::Present(history.clone()), Lineage::default());
     if put_back::copied(evidence, &record, cib).is_some() {
@@ -174,7 +174,8 @@ fn knows_of_nothing_newer(evidence: &Evidence, cib: &Cib, history: &History) -> 
     Ok(())
 }
 
-/// L4: the release that wrote the data acknowledged nothing, a promotion of the peer included, before it was on the disk.
+/// Checks rule L4: the release of etcd that wrote the data syncs every entry to disk, a promotion of the peer included, before
+/// acknowledging it.
 fn release_syncs(lone_boot: &LoneBoot) -> Result<(), NoLoneBoot> {
     let version = match &lone_boot.release {
         Fact::Known(version) => *version,
@@ -186,7 +187,7 @@ fn release_syncs(lone_boot: &LoneBoot) -> Result<(), NoLoneBoot> {
     if syncs { Ok(()) } else { Err(NoLoneBoot::Release { version }) }
 }
 
-/// L5: the peer's own BMC has said Off and nothing else. Returns for how long.
+/// Checks rule L5: the peer's own BMC has reported Off and nothing else. Returns for how many milliseconds.
 fn peer_is_off(lone_boot: &LoneBoot) -> Result<u64, NoLoneBoot> {
     let bmc = match &lone_boot.peer_bmc {
         Fact::Known(bmc) => bmc,

@@ -12,33 +12,33 @@ use super::evidence::{MemberId, NodeName};
 use super::members::{Health, Membership, quorum};
 use crate::base::Fact;
 
-/// Facts that the answer rests on.
+/// Facts that decide whether a node of the pair may be stopped (see [`may_stop`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// The node that is to be stopped.
+    /// Node that is to be stopped.
     pub node: NodeName,
-    /// The other one; `None` in a cluster of one.
+    /// Other node of the pair; `None` in a cluster of one node.
     pub peer: Option<NodeName>,
-    /// The view of Pacemaker; `Absent` where it is stopped on the node that asks.
+    /// Pacemaker's view of the pair; `Absent` if Pacemaker is stopped on the asking node.
     pub care: Fact<Care>,
-    /// Each node's etcd; `Absent` where none runs.
+    /// State of the etcd on the node to be stopped; `peer_etcd` is the peer's. `Absent` if no etcd runs there.
     pub own_etcd: Fact<Voice>,
     pub peer_etcd: Fact<Voice>,
-    /// True if the peer's agent has published that it may run standalone. An etcd votes a moment before its agent claims and
-    /// remembers that, and a peer that is lost in between leaves a node that must not continue. `Absent` where the peer
-    /// publishes nothing, as another kind of agent does.
+    /// True if the peer has published its claim to run standalone. An etcd votes a moment before its agent publishes and remembers the
+    /// claim. If the other node were lost in between, the peer could not continue. `Absent` if the peer publishes nothing, as another kind
+    /// of agent does.
     pub peer_claims: Fact<bool>,
-    /// A change of the members that is under way.
+    /// Description of a membership change that has not ended yet.
     pub change: Option<String>,
 }
 
-/// Actions that Pacemaker would take with the node, and the state of the peer's machine.
+/// Pacemaker's view of the pair: what it would do with the node to be stopped, and the state of the peer's machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Care {
     pub quorate: bool,
-    /// It leaves etcd on the node alone: maintenance, or an unmanaged resource.
+    /// True if Pacemaker leaves the node's etcd alone, because of maintenance or an unmanaged resource.
     pub hands_off: bool,
-    /// A node that is being fenced.
+    /// Node that is being fenced.
     pub fencing: Option<NodeName>,
     pub peer: Machine,
 }
@@ -46,43 +46,43 @@ pub struct Care {
 /// State of the peer's machine in the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Machine {
-    /// Online, and etcd may run there.
+    /// Online machine, on which etcd may run.
     Ready,
     Standby,
-    /// Pacemaker stops the etcd there, which may answer until its last moment.
+    /// Machine on which Pacemaker is stopping etcd, which may answer until its last moment.
     Stopping,
-    /// Joining or leaving.
+    /// Machine that is joining or leaving the cluster.
     Moving,
     Unclean,
     #[default]
     Offline,
 }
 
-/// An etcd that runs.
+/// State of a running etcd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Voice {
     pub cluster_id: String,
     pub learner: bool,
     pub has_leader: bool,
-    /// True if it raises an alarm that ends the writes.
+    /// True if etcd raises an alarm that prevents writes.
     pub alarm: bool,
-    /// Known if a linearizable read was answered.
+    /// Known if etcd answered a linearizable read.
     pub reads: Fact<()>,
-    /// The number of voters that it knows of.
+    /// Number of voters in etcd's member list.
     pub voters: usize,
 }
 
-/// The answer.
+/// Whether a node may be stopped without a pause in the writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Yes,
-    /// The writes would pause, or do already: why.
+    /// Writes would pause, or pause already, for these reasons.
     No(Vec<Hindrance>),
-    /// Missing facts that an answer needs.
+    /// Facts are missing without which there is no answer.
     Unknown(Vec<Doubt>),
 }
 
-/// Obstacle to stopping the node.
+/// Obstacle to stopping a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hindrance {
     OneNode,
@@ -103,7 +103,7 @@ pub enum Hindrance {
 }
 
 impl Hindrance {
-    /// Returns what to type, or to wait for.
+    /// Returns the command to type, or the event to wait for, so that this obstacle ends.
     pub fn instead(&self) -> String {
         match self {
             Self::OneNode => "'tandem member add NAME=ADDRESS' first".to_owned(),
@@ -127,7 +127,7 @@ impl Hindrance {
     }
 }
 
-/// Fact that could not be asked.
+/// Fact that could not be asked, and that decides whether a node may be stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
     PacemakerStopped,
@@ -140,7 +140,7 @@ pub enum Doubt {
     Unconfirmed,
 }
 
-/// Returns whether the node, one of two under Pacemaker, may be stopped now.
+/// Returns whether a node of a pair under Pacemaker may be stopped now without a pause in the writes.
 pub fn may_stop(outlook: &Outlook) -> Answer {
     let Some(peer) = &outlook.peer else { return Answer::No(vec![Hindrance::OneNode]) };
     let mut found = Found::default();
@@ -151,7 +151,7 @@ pub fn may_stop(outlook: &Outlook) -> Answer {
     found.answer()
 }
 
-/// Returns whether the etcd of member `id` may be stopped now, where only a majority keeps the writes going.
+/// Returns whether the etcd of member `id` may be stopped now, in a cluster where writes continue only with a majority of the voters.
 pub fn may_stop_among(membership: &Membership, id: MemberId) -> Answer {
     let mut found = Found::default();
     found.change(membership.change.as_ref());
@@ -204,7 +204,7 @@ impl Found {
         }
     }
 
-    /// Returns whether the node may have a vote. That vote has to be given up in good order.
+    /// Returns whether the node to be stopped may have a vote, which Pacemaker would then have to give up in good order.
     fn own(&mut self, outlook: &Outlook) -> bool {
         match &outlook.own_etcd {
             Fact::Known(etcd) => {

@@ -4,29 +4,29 @@ use super::evidence::{Cib, Evidence, Moment, Notify, Operation, PeerAgent, PeerN
 use super::standing::{Standing, classify};
 use crate::base::Fact;
 
-/// State of the peer that Pacemaker vouches for.
+/// State of the peer, from Pacemaker's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PeerStatus {
-    /// There is no second node in this cluster.
+    /// No peer: the cluster has one node.
     Nobody,
-    /// Its agent was started and not stopped since.
+    /// Active: the peer's agent was started and not stopped since.
     Active,
-    /// Its agent is starting now.
+    /// Starting: the start of the peer's agent has begun and not ended.
     Starting,
-    /// Its agent is to start in this transition and has not begun. Under load Pacemaker runs one action at a time, so
-    /// our own may be what it waits for.
+    /// About to start: the transition contains a start of the peer's agent that has not begun. Under load Pacemaker runs one action at a
+    /// time, so it may run that start only after this action.
     Planned,
-    /// Its machine is a member, and its agent is confirmed stopped.
+    /// Stopped: the peer's machine is in the membership, and its agent is confirmed stopped.
     Stopped,
-    /// Its machine is confirmed down: shut down cleanly or fenced.
+    /// Confirmed down: the peer's machine was shut down cleanly or fenced.
     Down,
-    /// Its machine is gone and not confirmed off.
+    /// Lost: the peer's machine has left the membership and is not confirmed off.
     Lost,
-    /// Could not be asked.
+    /// Unknown: Pacemaker could not be asked, for this reason.
     Unknown(String),
 }
 
-/// Reads Pacemaker's word from the CIB's status section and, where they are given, from the notify variables.
+/// Returns the peer's state from the CIB and, in a notification, from the notify variables.
 pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
     let Some(peer) = &evidence.peer else { return PeerStatus::Nobody };
     let cib = match &evidence.cib {
@@ -43,7 +43,7 @@ pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
     }
 }
 
-/// Refines the state by the transition's own plan, for a peer with a machine that is there.
+/// Refines the state of a peer whose machine is in the membership, by what the present transition starts and stops there.
 fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     // This notification is handled before anything is started again.
     if notify.stop.contains(peer) && notify.operation == Operation::Stop && notify.moment == Moment::Post {
@@ -59,13 +59,12 @@ fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     word
 }
 
-/// Returns whether the peer's record states that it holds no data, and no etcd runs there. Its former data is gone, and its
-/// vote too.
+/// Returns whether the peer publishes that it holds no data, and no etcd runs there. Then the peer's former data and its vote are gone.
 pub(super) fn peer_has_nothing(evidence: &Evidence) -> bool {
     peer_holds(evidence, Standing::Nothing)
 }
 
-/// Returns whether the peer's record states that its member has left, and no etcd runs there. It votes no more.
+/// Returns whether the peer publishes that its member has left the member list, and no etcd runs there. Such a member no longer votes.
 pub(super) fn peer_has_left(evidence: &Evidence) -> bool {
     peer_holds(evidence, Standing::Departed)
 }

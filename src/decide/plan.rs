@@ -8,7 +8,7 @@ use super::evidence::{
 };
 use super::reason::{Reason, Refusal, Rule};
 
-/// Action that Pacemaker asked for.
+/// Action that Pacemaker or an operator's command asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
@@ -16,77 +16,77 @@ pub enum Request {
     Stop,
     /// A recurring monitor.
     Monitor,
-    /// A monitor that asks what is there before anything was started.
+    /// A monitor that runs once, before anything was started, to find out whether the resource runs already.
     Probe,
     Notify,
     Promote,
     Demote,
-    /// Parameters have changed that a running etcd may take.
+    /// Application of changed parameters to a running etcd, as far as it can take them (`reload-agent`).
     Reload,
-    /// Not Pacemaker but `tandem lone-boot` asks: whether this node may have quorum without its peer.
+    /// The question of `tandem lone-boot`, and not of Pacemaker: whether this node may have quorum without its peer.
     LoneBoot,
 }
 
-/// All that is decided in one round.
+/// Result of one round: the plan, and the action's result if the plan fails or takes too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub plan: Plan,
     pub on_failure: OnFailure,
-    /// Answer of an action that runs out of time while its plan is carried out; `None` if that is a failure.
+    /// Result of the action if its time ends while the plan is carried out; `None` if that is a failure.
     pub when_over: Option<Exit>,
 }
 
-/// Result of an action where an effect of its plan fails.
+/// Result of an action if an effect of its plan fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnFailure {
-    /// It is answered: what a monitor could not write down is written down by the next one.
+    /// The action ends with this result. A monitor uses it, because the next monitor writes what this one could not.
     Answer(Exit),
-    /// It tries again, and fails after some rounds in a row.
+    /// The action tries again, and fails after some consecutive failed rounds.
     FailInTime,
-    /// It tries again for as long as it has: Pacemaker counts failed starts.
+    /// The action tries again until its time ends, because Pacemaker counts failed starts.
     TryOn,
 }
 
-/// Effects of one round, what follows them, and the reason.
+/// Effects of one round, the step that follows them, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plan {
-    /// Performed in order; the first that fails ends the round.
+    /// Effects, performed in order. The first one that fails ends the round.
     pub effects: Vec<Effect>,
     pub next: Next,
     pub because: Reason,
 }
 
-/// Step that follows the effects.
+/// Step that follows the effects of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Next {
-    /// The action is answered.
+    /// The action ends with this result.
     Exit(Exit),
-    /// Look again after a pause.
+    /// The agent observes and decides again after a pause.
     Reobserve { after_ms: u64, progress: Progress },
 }
 
-/// Answer of an action. The numbers are the OCF resource-agent API's; see `crate::adapters::ocf::exit`.
+/// Result of an action. The exit codes are those of the OCF resource agent API; see `crate::adapters::ocf::exit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     Success,
-    /// Running as a voter that Pacemaker promoted.
+    /// Success of a monitor that found a voter which Pacemaker promoted.
     Promoted,
     NotRunning,
-    /// Failed, and worth another try: every refusal is one of these.
+    /// Failure that is worth another try. Every refusal has this result.
     Retriable,
 }
 
-/// Memory of one action between its rounds.
+/// What one action remembers from one round (observe, decide, act) to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Progress {
     pub phase: Phase,
-    /// Start of the phase, in milliseconds since the action began.
+    /// Start of the present phase, in milliseconds since the action began.
     pub since_ms: u64,
-    /// Polls in a row that saw the learner close enough to the leader.
+    /// Number of consecutive observations in which the learner was close enough to the leader.
     pub polls_caught_up: u8,
-    /// Restores in a row after which this node's record did not come back.
+    /// Number of consecutive attempts to restore this node's record after which the CIB still lacked it.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub restores: u8,
 }
@@ -102,170 +102,171 @@ fn is_none_yet(count: &u8) -> bool {
 pub enum Phase {
     #[default]
     Begin,
-    /// The container was started; its etcd is awaited.
+    /// The agent has started the container, and waits for its etcd.
     Started(RunMode),
-    /// The fork is announced; etcd still runs and is stopped next.
+    /// The agent has announced in the CIB that this node will run standalone. etcd still runs, and is stopped next.
     Announced,
-    /// It was announced, etcd is stopped, and a record with this nonce was published since: it must show in our own CIB
-    /// before etcd is forced (see `PublishedState::nonce`).
+    /// After the announcement the agent stopped etcd and published a record with this nonce. That record must appear in this node's own CIB
+    /// before the agent forces a new cluster (see `PublishedState::nonce`).
     Barrier { nonce: u64 },
-    /// It was announced with this nonce while etcd runs on. Once that shows in our own CIB, the dead member's vote is cast.
-    /// The term is the one that our etcd was in before: see [`DeadVote::term`].
+    /// The agent has announced, with this nonce, that this node will run standalone, while etcd keeps running. Once this node's CIB shows
+    /// the nonce, a vote proxy casts the dead member's vote. For `term` see [`DeadVote::term`].
     #[serde(rename = "stand_in")]
     VoteProxy { nonce: u64, term: u64 },
-    /// It was cast, or tried to.
+    /// The vote proxy has cast the dead member's vote, or tried to.
     StoodIn,
-    /// Leadership was handed to the peer, or tried to.
+    /// This node's etcd has handed leadership to the peer, or tried to.
     HandedOver,
     /// This member has left the member list, or tried to.
     Left,
-    /// The container was asked to stop.
+    /// The agent has asked the container to stop.
     Stopped,
 }
 
-/// Missing vote of our etcd: the member that had it, and the member that it is cast for.
+/// Vote that this node's etcd lacks: the dead member that had it, and the member for which a vote proxy casts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeadVote {
-    /// The member that is off.
+    /// Id of the dead member, which is confirmed off.
     pub dead: MemberId,
-    /// Our own member, and its cluster.
+    /// Id of this node's member; `cluster_id` is the id of its cluster.
     pub member_id: MemberId,
     pub cluster_id: u64,
-    /// The term that our etcd was in before the announcement was published. If it has moved since, another member may have
-    /// been elected behind the announcement, and the vote is not cast.
+    /// Term of this node's etcd before the announcement was published. If the term has changed since, another member may have been elected
+    /// in between, and the vote proxy does not vote.
     pub term: u64,
-    /// Up to which index it has applied its log: a change of members above that is in no list.
+    /// Log index up to which this node's etcd has applied its log. Its member list lacks any change above this index.
     pub applied: u64,
 }
 
-/// Way in which etcd is started.
+/// Way in which the agent starts etcd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunMode {
-    /// With the data that is there.
+    /// Start with the present data.
     Normally,
-    /// The first member of a new cluster, on a blank data dir.
+    /// Start on a blank data dir, as the first member of a new cluster.
     Bootstrap,
-    /// With the data that is there, as the only voter of a new cluster that continues from it.
+    /// Start with the present data, as the only voter of a new cluster that continues it.
     ForceNewCluster,
-    /// On a blank data dir, as a learner of the peer's cluster.
+    /// Start on a blank data dir, as a learner of the peer's cluster.
     JoinAsLearner {
-        /// `name=peer URL` of every member, as the peer's member list has them.
+        /// Name and peer URL of every member in the peer's member list.
         initial_cluster: Vec<(NodeName, String)>,
     },
 }
 
-/// Single step of a plan. Each is idempotent: after a crash behind any of them the next action continues.
+/// Single step of a plan. Each step can be repeated, so that after a crash the next action continues.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Publishes this node's record in the CIB, in one write.
+    /// Publishes this node's record about its data in the CIB, in one write.
     PublishRecord(PublishedState),
-    /// Has Pacemaker's attribute manager write this node's record into the CIB again.
+    /// Has Pacemaker's attribute manager write this node's published record into the CIB again.
     RestoreRecord,
-    /// Publishes what others read in the CIB: this member's id and cluster id.
+    /// Publishes this member's id and its cluster's id in the CIB, for other programs.
     PublishIdentity(Identity),
-    /// Publishes the lineage in the CIB, for good.
+    /// Publishes the number of forks and their last author in the CIB, permanently.
     PublishLineage(Lineage),
-    /// Publishes the peer's lineage in the CIB in its place, for good.
+    /// Publishes the peer's number of forks and their last author in the CIB, permanently and on the peer's behalf.
     PublishPeerLineage(Lineage),
-    /// Publishes the sole voter in the CIB; `None` takes it back.
+    /// Publishes the node that is the sole voter in the CIB; `None` removes the entry.
     SetStandalone(Option<NodeName>),
-    /// Publishes in the CIB the node that may start as a learner; `None` takes it back.
+    /// Publishes in the CIB the node that may start as a learner; `None` removes the entry.
     SetLearner(Option<NodeName>),
-    /// Writes the durable note and reads it back.
+    /// Writes the durable note next to the data dir, and reads it back.
     WriteNote(DurableState),
-    /// Writes what this boot remembers.
+    /// Writes what this boot is to remember about etcd, in a file that no reboot preserves.
     Remember(BootState),
-    /// Writes down that etcd broke down over the data that is here.
+    /// Records that etcd crashed because of the present data.
     NoteFailedStart(FailedStarts),
-    /// Forgets that it did: it serves from that data.
+    /// Deletes the record of failed starts, because etcd serves from the present data.
     ForgetFailedStarts,
-    /// Takes the operator's confirmation back: it has been used.
+    /// Deletes the operator's confirmation, because it has been used.
     // As in the files of decisions of the first version.
     #[serde(rename = "consume_authorisation")]
     ConsumeConfirmation,
-    /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
+    /// Shows etcd's alarms as an attribute of this node; `None` removes the attribute.
     SetAlarm(Option<String>),
-    /// Publishes the image that etcd runs from, and the one that follows; `None` takes it back.
+    /// Publishes the image from which etcd runs, and the one of its next start; `None` removes both.
     PublishImage(Option<RunningImage>),
-    /// Shows as an attribute of this node whether its etcd leads; `None` takes the attribute back.
+    /// Shows as an attribute of this node whether its etcd leads; `None` removes the attribute.
     ShowLeader(Option<bool>),
-    /// Shows as an attribute of this node that its fence agent waits before it switches the peer off, or takes that back.
+    /// Shows as an attribute of this node that its fence agent waits before it switches the peer off; false removes the attribute.
     ShowFenceWait(bool),
-    /// Publishes in the CIB that from now on there are two voters, or are not.
+    /// Publishes in the CIB that there are two voters from now on, or that there are not.
     SetRedundancy(bool),
-    /// Publishes how far etcd has reached, for good.
+    /// Publishes the log position that etcd has reached in the CIB, permanently.
     SetReached(Reached),
-    /// Takes the operator's choice between two histories back: there is one history again.
+    /// Deletes the operator's choice between two histories (`etcd_primary`), because one history is left.
     ForgetPrimary,
-    /// Publishes in the CIB what other programs read there.
+    /// Publishes an attribute in the CIB that other programs read.
     TellOthers(Notice),
-    /// Sets how often Pacemaker takes an operation of ours to have failed on this node: `start_0`, `monitor_5000`.
+    /// Sets Pacemaker's number of failures of an operation on this node, such as `start_0` or `monitor_5000`.
     SetFailures { operation: String, count: u64 },
-    /// Sets this node's promotion score in Pacemaker; `None` takes the score back.
+    /// Sets this node's promotion score in Pacemaker; `None` removes the score.
     SetPromotionScore(Option<u32>),
     /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
     StopContainer { grace_s: u64 },
-    /// Ends what an earlier action left behind in the middle of a change to the container.
+    /// Ends what an earlier action left half done at the container.
     EndLaunch,
-    /// Treats every entry of our write-ahead log as committed (what lies above the commit index may have been acknowledged).
+    /// Records every entry of this node's write-ahead log as committed, because entries above the commit index may have been acknowledged.
     AdvanceCommit,
     /// Renames the data dir's `member` to a backup.
     MoveDataAside,
-    /// Renames it to what nothing here ever deletes: it is a history that an operator gave up for another one.
+    /// Renames the data dir's `member` to a name that no agent ever deletes. The data is a history that an operator gave up for another
+    /// one.
     MoveHistoryAside,
-    /// Deletes these backups, to make room.
+    /// Deletes the backups with these names to make room.
     DropBackups(Vec<String>),
-    /// Deletes the oldest backups, but for as many as the administrator wants kept.
+    /// Deletes the oldest backups, except as many as the administrator wants to keep.
     PruneBackups,
-    /// Writes etcd's configuration and runs the container.
+    /// Writes etcd's configuration for this way of starting, and runs the container.
     RunContainer(RunMode),
-    /// Votes in the name of a member that is confirmed off, until our etcd leads and has removed it. The next observation
-    /// shows whether that succeeded.
+    /// Votes in the name of a member that is confirmed off, until this node's etcd leads and has removed that member. The next observation
+    /// shows whether it succeeded.
     #[serde(rename = "stand_in")]
     VoteProxy(DeadVote),
-    /// Takes `force-new-cluster` out of the configuration, so that no later restart forces once more.
+    /// Removes `force-new-cluster` from etcd's configuration, so that no later restart forces a new cluster again.
     SettleConfig,
-    /// Hands leadership to another member.
+    /// Hands leadership to the member `to`.
     MoveLeader { to: MemberId },
-    /// Removes a member from the list, asking the etcd at `via`.
+    /// Removes the member `id` from the member list by a request to the etcd at `via`.
     RemoveMember { id: MemberId, via: Via },
-    /// Adds the node at `peer_url` to the list as a learner, asking the etcd at `via`.
+    /// Adds the node at `peer_url` to the member list as a learner, by a request to the etcd at `via`.
     AddLearner { peer_url: String, via: Via },
-    /// Makes a learner a voter, asking the etcd at `via`.
+    /// Promotes the learner `id` to a voter by a request to the etcd at `via`.
     PromoteMember { id: MemberId, via: Via },
-    /// Sets the cluster property `etcd_lone_boot` to `NODE:SECONDS`, by the clock of this node, and writes the event down. `tandem
-    /// lone-boot` performs this and the next two, because they need the peer's BMC, and no agent asks that.
+    /// Sets the cluster property `etcd_lone_boot` to `NODE:SECONDS`, by this node's clock, and records the event. Only `tandem lone-boot`
+    /// performs this effect and [`Effect::HoldPeerOff`] and [`Effect::CancelWaitForAll`]: they need the peer's BMC, which no agent asks.
     AnnounceLoneBoot(NodeName),
-    /// Asks the power of this peer once more, and fails where its BMC does not say Off or is not of the machine that was found. Then has
-    /// the fencer hold the peer off (`stonith_admin --fence`): one `ForceOff` at most, and no `On`.
+    /// Asks the peer's BMC for its power once more, and fails unless the BMC reports Off and is that of the machine that was found. Then it
+    /// has the fencer hold the peer off (`stonith_admin --fence`), by at most one `ForceOff` and no `On`.
     HoldPeerOff(NodeName),
-    /// Has Corosync wait for its absent members no longer (`quorum.cancel_wait_for_all`).
+    /// Makes Corosync stop waiting for its absent members (`quorum.cancel_wait_for_all`).
     CancelWaitForAll,
 }
 
-/// Information that other programs read in the CIB: see `Others`.
+/// Attribute that other programs read in the CIB: see `Others`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
-    /// The address of this node's member.
+    /// IP address of this node's member.
     Address(String),
-    /// The revision that OpenShift's sidecar last wrote.
+    /// Revision that OpenShift's sidecar last wrote.
     Revision(u64),
-    /// The UUID that this machine's firmware reports.
+    /// UUID that this machine's firmware reports.
     SystemUuid(String),
-    /// This node leaves the member list.
+    /// This node is leaving the member list.
     Leaving,
-    /// It is a member.
+    /// This node is in the member list.
     Member,
-    /// The force that was asked for is done, or not needed.
+    /// The new cluster that an operator or a program asked this node to force is there, or is not needed.
     ForceDone,
-    /// The restart that was asked for is done.
+    /// The restart that another program asked for (`restart_no_leave`) is done.
     RestartDone,
 }
 
-/// Node with the etcd that is asked.
+/// Node with the etcd that receives a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
@@ -274,41 +275,42 @@ pub enum Via {
 }
 
 impl Plan {
-    /// Returns a plan that performs `effects` and then answers the action.
+    /// Returns a plan that performs `effects` and then ends the action with the result `exit`.
     pub fn exit(effects: Vec<Effect>, exit: Exit, because: Reason) -> Self {
         Self { effects, next: Next::Exit(exit), because }
     }
 
-    /// Returns a plan that does nothing and fails the action for now.
+    /// Returns a plan without effects that fails the action, so that Pacemaker may try again.
     pub fn refuse(because: Reason) -> Self {
         Self::exit(Vec::new(), Exit::Retriable, because)
     }
 
-    /// Returns a plan that performs the effects and then observes again.
+    /// Returns a plan that performs `effects`, and observes again after `after_ms` milliseconds.
     pub fn then_look(effects: Vec<Effect>, after_ms: u64, progress: Progress, because: Reason) -> Self {
         Self { effects, next: Next::Reobserve { after_ms, progress }, because }
     }
 }
 
 impl Progress {
-    /// Returns the progress of a phase that begins now.
+    /// Returns the progress of an action whose phase `phase` begins now.
     pub fn enter(phase: Phase, now_ms: u64) -> Self {
         Self { phase, since_ms: now_ms, polls_caught_up: 0, restores: 0 }
     }
 
-    /// Returns the time since the phase began.
+    /// Returns the milliseconds since the present phase began.
     pub fn in_phase_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.since_ms)
     }
 }
 
 impl Evidence {
-    /// Returns a plan that does nothing, with the refusal as its reason. Most refusals are about the peer.
+    /// Returns a plan without effects that fails the action with this refusal. The reason names the peer, because most refusals are about
+    /// it.
     pub(super) fn refuse(&self, refusal: Refusal) -> Plan {
         Plan::refuse(Reason::Refused { refusal, peer: self.peer_name().to_owned() })
     }
 
-    /// Returns a rule, with the peer that it is about.
+    /// Returns the reason for a plan that follows this rule, with the peer's name.
     pub(super) fn rule(&self, rule: Rule) -> Reason {
         Reason::Rule { rule, peer: self.peer_name().to_owned() }
     }

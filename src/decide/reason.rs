@@ -17,27 +17,27 @@ pub use written::LastWritten;
 
 use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle};
 
-/// Explanation of a plan.
+/// Reason for a plan, as the log, the exit reason and `tandem explain` print it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// A rule of a start applies.
+    /// A rule of a start or of a recovery applies.
     Rule {
         rule: Rule,
         peer: NodeName,
     },
-    /// Something is awaited.
+    /// The agent waits for an event.
     Waiting(Wait),
-    /// Nothing is done, and the action fails for now: the obstacle, and what resolves it.
+    /// The agent does nothing, and the action fails for now. The refusal names the obstacle, and what resolves it.
     Refused {
         refusal: Refusal,
         peer: NodeName,
     },
-    /// A step on the way.
+    /// The agent takes a step of a start, a stop or a recovery.
     Step(ReasonStep),
-    /// The state of a running member.
+    /// A member runs, in this state.
     Running(Health),
-    /// The notification asks nothing of this node.
+    /// Pacemaker's notification requires nothing of this node.
     NothingToDo,
     LoneBoot {
         step: LoneBootStep,
@@ -58,7 +58,7 @@ pub enum Rule {
     PeerIsSoleVoter,
     ChosenPrimary,
     PeerIsChosenPrimary,
-    /// The parameter `two_histories` keeps the configured primary's history.
+    /// Rule of `two_histories=primary`: this node is the configured primary, and its history is kept.
     PrimaryIsKept,
     PeerIsKept,
     PeerHasTheVotersData,
@@ -69,11 +69,11 @@ pub enum Rule {
     SurvivorGoesOnAlone,
     OperatorConfirmed,
     PeerCameBack,
-    /// The peer's record is of a member that left, and our data has another one in its place.
+    /// Rule of a plain start: the peer's record describes a member that left, and this node's data has another member in its place.
     PeerJoinedSince,
     PeerActiveButWithoutLeader,
     OnlyNode,
-    /// An operator added members with etcd's own commands.
+    /// Rule of a plain start next to a third voter, or among three or more voters, which an operator added.
     MoreThanTwoVoters,
 }
 
@@ -81,7 +81,7 @@ pub enum Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
-    /// The record that was just published, to be visible to everyone.
+    /// Visibility of the record that this node has just published.
     OwnRecord,
     PeerRecord {
         peer: NodeName,
@@ -89,50 +89,50 @@ pub enum Wait {
     PeerToServe {
         peer: NodeName,
     },
-    /// Fencing, or the peer itself: whether it runs is not known.
+    /// Confirmation by fencing, or by the peer itself, of whether the peer runs.
     PeerConfirmed {
         peer: NodeName,
         why: String,
     },
-    /// Our etcd, to answer with a leader.
+    /// An answer of this node's etcd that names a leader.
     OwnLeader,
-    /// Our etcd, to answer.
+    /// An answer of this node's etcd.
     OwnAnswer {
         why: String,
     },
-    /// A learner, to come close to the leader.
+    /// A learner that comes close to the leader.
     LearnerToCatchUp {
         lag: u64,
     },
-    /// A learner that was listed or started a moment ago, to answer for the first time.
+    /// The first answer of a learner that was listed or started a moment ago.
     Learner,
-    /// Before leadership moves to the peer: it has to be close in two looks in a row.
+    /// A second consecutive observation of the peer close to the leader, before leadership moves to the peer.
     SecondLook {
         peer: NodeName,
     },
-    /// Before an action fails: Pacemaker's tries are counted, and the obstacle may pass.
+    /// The end of an obstacle, before a start fails, because Pacemaker counts failed starts.
     BeforeFailing {
         refusal: Refusal,
         peer: NodeName,
     },
-    /// The peer's vote for our start; etcd runs until then without a leader.
+    /// The peer's vote for this node's start. etcd runs without a leader until then.
     PeerVote {
         peer: NodeName,
     },
     EtcdToStop,
-    /// An action with enough time for what is to be done.
+    /// A later action with enough time for the next step.
     MoreTime,
-    /// An etcd that a program other than Pacemaker restarts.
+    /// The end of a restart of etcd by a program other than Pacemaker.
     Restart,
-    /// The end of a change that an earlier action began and left behind.
+    /// The end of a change to the container that an earlier action began and left half done.
     EarlierAction,
-    /// The end of an obstacle to a start.
+    /// The end of an obstacle to a start of etcd.
     WayToBeFree {
         obstacle: Obstacle,
     },
 }
 
-/// A step on the way.
+/// Step of a start, a stop, a monitor or a recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonStep {
@@ -141,7 +141,7 @@ pub enum ReasonStep {
         position: LogPosition,
     },
     StopBeforeForce,
-    /// The same where a vote proxy was wanted, and why none votes.
+    /// The stop of etcd before a force, if a vote proxy was wanted; `why` is the reason that none votes.
     RestartInstead {
         why: NoVoteProxy,
     },
@@ -149,7 +149,7 @@ pub enum ReasonStep {
     VoteProxy {
         peer: NodeName,
     },
-    /// A node that had lost its peer serves again, so many milliseconds after the action began.
+    /// A node that lost its peer serves again, `ms` milliseconds after the action began.
     TookOver {
         restarted: bool,
         ms: u64,
@@ -173,7 +173,7 @@ pub enum ReasonStep {
     RemoveStranger {
         id: MemberId,
     },
-    /// The third voter, which learns, has the one place that the peer needs.
+    /// The removal of the third voter, which is a learner, from the one place for a learner, because the peer needs that place.
     #[serde(rename = "guest_makes_place")]
     ThirdVoterMakesPlace {
         id: MemberId,
@@ -185,12 +185,12 @@ pub enum ReasonStep {
     HandOverLeadership {
         peer: NodeName,
     },
-    /// Leadership moves while both nodes are well.
+    /// A move of leadership to the peer while both nodes are well.
     GiveLeadership {
         peer: NodeName,
         cause: Cause,
     },
-    /// Only etcd's network parts: the claim goes before etcd does.
+    /// The end of this node's claim to run standalone, before its etcd stops: etcd's network parts, and Pacemaker's does not.
     YieldToPrimary {
         peer: NodeName,
     },
@@ -205,7 +205,7 @@ pub enum ReasonStep {
     },
 }
 
-/// The state of a running member.
+/// State of a running member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -215,23 +215,23 @@ pub enum Health {
     },
     SoleVoter,
     Learner,
-    /// Serves, and raises alarms.
+    /// etcd serves, and raises alarms.
     Alarm {
         alarms: String,
     },
-    /// Serves, and etcd's auth does not let this agent see how.
+    /// etcd serves, but its auth hides its state from this agent.
     NoPermission {
         user: Option<String>,
     },
-    /// No leader, and the peer's fate is open: waiting is right.
+    /// etcd has no leader, and it is unknown whether the peer runs, so waiting is right.
     LeaderlessPeerNotConfirmed {
         peer: NodeName,
     },
-    /// No leader; the peer is stopped in the middle of a restart, and may run standalone without this node.
+    /// etcd has no leader. The peer is stopped in the middle of a restart, and may run standalone without this node.
     LeaderlessPeerKeepsItsClaim {
         peer: NodeName,
     },
-    /// No leader, and a majority of three or more is awaited: no new cluster is forced there.
+    /// etcd has no leader, and awaits a majority of three or more voters. No new cluster is forced in that case.
     WithoutMajority {
         others: String,
     },
@@ -239,7 +239,7 @@ pub enum Health {
     Stopped,
 }
 
-/// Cause for doing nothing.
+/// Reason for an action to do nothing and to fail for now.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -249,7 +249,7 @@ pub enum Refusal {
     DiskUnreadable {
         why: String,
     },
-    /// The durable note next to the data.
+    /// The durable note next to the data dir cannot be read.
     NoteUnreadable {
         why: String,
     },
@@ -257,43 +257,43 @@ pub enum Refusal {
     PeerWentOnAloneAndLostItsData {
         peer_forks: u64,
     },
-    /// This node asked to be removed, so the peer may have continued alone, and the peer's data is gone.
+    /// This node asked the peer to remove it, so the peer may have continued alone, and the peer's data is gone.
     PeerMayHaveGoneOnAndLostItsData,
     DataOfARecordedClusterIsGone,
-    /// The same in a cluster of one node.
+    /// In a cluster of one node, the data of the recorded cluster is gone.
     OnlyNodesDataIsGone,
-    /// Data ends before what it had reached: its disk was put back.
+    /// The data ends before a position that it had reached, because its disk was put back to an older state.
     DiskWasPutBack {
-        /// The end of this node's data.
+        /// Position at which this node's data ends.
         here: LogPosition,
-        /// The end of the peer's data, where the two records prove it.
+        /// Position at which the peer's data ends, if the two published records prove that a disk was put back.
         there: Option<LogPosition>,
-        /// The position that this node's data had reached, where the cluster or this boot wrote that down.
+        /// Position that this node's data had reached, if the cluster or this boot recorded it.
         reached: Option<LogPosition>,
     },
-    /// The data here is the other node's member.
+    /// The data on this node is of the other node's member, so one disk is a copy of the other.
     CopiedDisk {
         member: MemberId,
     },
-    /// The etcd at the peer's address is of another cluster than the peer's own data.
+    /// The etcd at the peer's address belongs to another cluster than the peer's own data.
     AnotherClusterAnswers {
         address: String,
     },
     NoVotersData,
-    /// Voter data, the peer is confirmed gone, and nothing proves that it did not continue without this node.
+    /// This node has a voter's data, the peer is confirmed gone, and nothing proves that the peer did not continue without this node.
     NoProofThatPeerDidNotGoOn {
         position: LogPosition,
-        /// Time of the last write to the data's log, in seconds since 1970.
+        /// Time of the last write to the log in this node's data dir, in seconds since 1970.
         #[serde(default)]
         written: Option<u64>,
     },
-    /// The same, where it is recorded that the peer did continue.
+    /// This node has a voter's data, and it is recorded that the peer continued without this node.
     PeerWentOnWithoutUs {
         position: LogPosition,
         #[serde(default)]
         written: Option<u64>,
     },
-    /// An operator's confirmation was about this node's data as it was before it changed.
+    /// This node's data has changed since the operator confirmed that the node may run standalone with it.
     ConfirmationIsOutdated {
         position: LogPosition,
     },
@@ -307,16 +307,16 @@ pub enum Refusal {
     BrokenAlone {
         why: String,
     },
-    /// The database holds what the log has lost: nothing may be forced from it.
+    /// The database contains entries that the log has lost, so no new cluster may be forced from this data.
     DatabaseAheadOfLog {
         last_index: u64,
         database_index: u64,
     },
     PeerSaysNothing,
     PeerDoesNotServe,
-    /// Only etcd's network parts, and this node has given its claim up to the configured primary.
+    /// etcd's network parts, Pacemaker's does not, and this node has given up its claim to run standalone for the configured primary.
     YieldsToPrimary,
-    /// The primary runs standalone since, and this node does not reach its etcd.
+    /// The configured primary runs standalone since etcd's network parted, and this node does not reach the primary's etcd.
     PrimaryNotReached,
     PeerNotConfirmed {
         why: String,
@@ -331,45 +331,45 @@ pub enum Refusal {
         why: String,
     },
     NotAVoterYet,
-    /// A recovery takes longer on this machine than this action has.
+    /// A recovery on this machine takes longer than an action has.
     NoTimeToGoOn {
         needed_ms: u64,
     },
     StillRunning,
-    /// An earlier action, or its podman, does not end.
+    /// An earlier action, or the podman that it left behind, does not end.
     EarlierActionLasts,
-    /// `node_ip_map` gives this node another address than etcd runs with.
+    /// `node_ip_map` gives this node another address than the one with which etcd runs.
     AddressChanged {
         from: String,
         to: String,
     },
-    /// An operator's confirmation or a new map requests that this node continue without its peer, and only a start reads
+    /// An operator's confirmation or a new `node_ip_map` requests that this node continue without its peer. Only a start reads either of
     /// them.
     AskedToGoOn,
-    /// A learner's copy of the data does not fit on the disk.
+    /// The copy of the data that a learner receives does not fit on the disk.
     NoRoomToJoin {
         needed_bytes: u64,
         free_bytes: u64,
     },
     /// An operator chose this node's data, and the peer serves another history.
     PeerServesThoughNotChosen,
-    /// The only voter went away before its learner had the data.
+    /// The peer, which was the only voter, went away before this learner had the data.
     PeerLostWhileJoining,
-    /// An obstacle prevents a start.
+    /// An obstacle prevents a start of etcd.
     InTheWay {
         obstacle: Obstacle,
     },
     /// OpenShift is deleting this node's Machine.
     MachineIsDeleted,
-    /// A check that an operator asked for failed.
+    /// A check that an operator requested in addition has failed.
     CheckFailed {
         why: String,
     },
-    /// etcd's auth knows no user of this agent that may ask.
+    /// etcd's auth knows no user for this agent that has the permission for its queries.
     NoPermission {
         user: Option<String>,
     },
-    /// A node that boots without its peer waits for it.
+    /// A node that boots without its peer has to wait for the peer.
     LoneBoot {
         why: NoLoneBoot,
     },
@@ -390,8 +390,8 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// Returns the sentence for `crm_mon`. Pacemaker keeps 127 bytes of an exit reason, so this one begins with what to
-    /// type. The log has the rest.
+    /// Returns the sentence for `crm_mon`. Pacemaker keeps 127 bytes of an exit reason, so a refusal begins with the command to type. The
+    /// log has the rest.
     pub fn short(&self) -> String {
         match self {
             Self::Refused { refusal, peer } | Self::Waiting(Wait::BeforeFailing { refusal, peer }) => {
@@ -402,8 +402,8 @@ impl Reason {
     }
 }
 
-/// Returns the command that gives this agent the permission that etcd's auth asks for. etcd takes a certificate's CommonName
-/// for the user's name.
+/// Returns the command that gives this agent the permission that etcd's auth requires. etcd takes a certificate's CommonName as the user's
+/// name.
 pub(crate) fn grant(user: Option<&str>) -> String {
     match user {
         Some(user) => format!("'tandem etcdctl user grant-role {user} root' after 'user add'"),

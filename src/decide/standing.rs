@@ -7,24 +7,25 @@ use super::evidence::{DataDir, Etcd, Evidence, History, LogPosition, MemberId};
 use super::plan::{Effect, Exit, RunMode};
 use super::reason::{Health, Refusal};
 
-/// Kind of member that a record's data belongs to.
+/// Role of the member that owns some data: voter, learner or departed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// No data, or data that etcd cannot read.
     Nothing,
-    /// The only voter of the newest configuration that it holds.
+    /// The only voter in the newest configuration of its own log.
     SoleVoter,
-    /// A voter next to one other.
+    /// One of two voters; the id is the other one's.
     VoterBeside(MemberId),
-    /// A voter among three or more, or next to the third voter (`super::third_voter`).
+    /// One of three or more voters, or a voter next to the third voter (`super::third_voter`).
     VoterAmongMany,
-    /// Listed without a vote.
+    /// Member without a vote.
     Learner,
-    /// No longer listed.
+    /// Member that was removed from the member list.
     Departed,
 }
 
-/// Classifies this member by the data dir's history. It knows nothing of third voters: see [`Evidence::standing`].
+/// Classifies the member that owns the data, from its log alone. The log does not show which voter is the third voter: see
+/// [`Evidence::standing`].
 pub(super) fn classify(disk: &DataDir) -> Standing {
     let DataDir::Present(history) = disk else { return Standing::Nothing };
     if history.has_left {
@@ -41,13 +42,13 @@ pub(super) fn classify(disk: &DataDir) -> Standing {
     }
 }
 
-/// Returns whether the data is a voter's and a node could run standalone from it.
+/// Returns whether the data belongs to a voter from whose data a node could run standalone.
 pub(super) fn is_voter(evidence: &Evidence, disk: &DataDir) -> bool {
     matches!(evidence.standing(disk), Standing::SoleVoter | Standing::VoterBeside(_))
 }
 
-/// Returns whether the data dir holds a member that the living cluster, to which `etcd` belongs, still lists. A data dir
-/// that holds `etcd`'s own member is a copy of its disk. Two etcds of one member would each acknowledge writes of their own.
+/// Returns whether the data's member is in the member list of the running `etcd`. False if the data belongs to `etcd`'s own member: then
+/// one disk is a copy of the other, and two etcds of one member would each acknowledge writes of their own.
 pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
     match disk {
         DataDir::Present(history) => {
@@ -60,7 +61,7 @@ pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
     }
 }
 
-/// Returns the end of a history.
+/// Returns the term and index at which a history ends.
 pub(super) fn position(history: &History) -> LogPosition {
     LogPosition { term: history.last_term, index: history.last_index }
 }
@@ -72,8 +73,8 @@ pub(super) fn history_position(disk: &DataDir) -> LogPosition {
     }
 }
 
-/// Returns the effects of a plain start. A sole voter's commit index is advanced first: the entry that removed the other
-/// voter may lie above the recorded commit index, and etcd would then wait for the vote of a member that was removed.
+/// Returns the effects of a plain start. For a sole voter, its whole log is first recorded as committed. Otherwise the removal of the other
+/// voter could lie above the commit index, and etcd would wait for the removed member's vote.
 pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
     let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
     if let DataDir::Present(history) = disk
@@ -90,8 +91,8 @@ fn is_to_be_advanced(history: &History) -> bool {
     history.commit_index < history.last_index
 }
 
-/// Refuses where the database reaches beyond the end of the log. A force or an advance would make etcd number from the
-/// database's index on, and no etcd starts again from a log with such a gap.
+/// Returns the refusal if the database reaches beyond the end of the log. After a force, or after recording entries as committed, etcd
+/// would continue numbering at the database's index. No etcd starts from a log with such a gap.
 pub(super) fn database_is_ahead(disk: &DataDir) -> Option<Refusal> {
     let DataDir::Present(history) = disk else { return None };
     let touches_the_log = match classify(disk) {
@@ -103,7 +104,7 @@ pub(super) fn database_is_ahead(disk: &DataDir) -> Option<Refusal> {
     Some(Refusal::DatabaseAheadOfLog { last_index: history.last_index, database_index })
 }
 
-/// Returns the state of a serving member.
+/// Returns the state of a serving member: sole voter, voter of two or more, or learner.
 pub(super) fn health(etcd: &Etcd) -> Health {
     match (etcd.is_learner, etcd.voters().count()) {
         (true, _) => Health::Learner,
@@ -113,13 +114,13 @@ pub(super) fn health(etcd: &Etcd) -> Health {
     }
 }
 
-/// Returns the state of a member that refuses its state to this agent.
+/// Returns the state of a member whose auth rejects this agent.
 pub(super) fn unseen(evidence: &Evidence) -> Health {
     Health::NoPermission { user: evidence.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
 }
 
-/// Returns the answer of a monitor for an etcd that runs. It depends on Pacemaker's promotion of this instance, because
-/// Pacemaker asks for that; the vote is etcd's.
+/// Returns a monitor's result for a running etcd. It depends on whether Pacemaker promoted this instance, and not on etcd's vote, because
+/// Pacemaker asks for its own promotion.
 pub(super) fn running_exit(evidence: &Evidence) -> Exit {
     let promoted = evidence.boot_state().is_some_and(|memory| memory.promoted);
     if evidence.promotable && promoted { Exit::Promoted } else { Exit::Success }

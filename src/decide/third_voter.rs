@@ -10,7 +10,7 @@ use super::evidence::{DataDir, Etcd, Evidence, Member, ThirdVoter};
 use super::standing::{Standing, classify};
 
 impl ThirdVoter {
-    /// Returns whether an entry of the list, which is neither node's, is this one.
+    /// Returns whether `entry` of the member list, which belongs to neither node, is this third voter.
     pub fn is(&self, entry: &Member) -> bool {
         self.id == Some(entry.id) || self.peer_url.is_empty() || entry.peer_urls.contains(&self.peer_url)
     }
@@ -21,42 +21,43 @@ impl Evidence {
         self.cib.known()?.third_voter.as_ref()
     }
 
-    /// Returns whether an entry of the list is the third voter's. A property that names one of the nodes makes no third
-    /// voter of it.
+    /// Returns whether `entry` of the member list is the third voter's. If the property `etcd_guest` names one of the two nodes, it names
+    /// no third voter.
     pub(super) fn is_third_voter(&self, entry: &Member) -> bool {
         let is_a_nodes = entry.is_at(&self.me) || self.peer.as_ref().is_some_and(|peer| entry.is_at(peer));
         !is_a_nodes && self.third_voter().is_some_and(|third_voter| third_voter.is(entry))
     }
 
-    /// Returns how many voters are not the third voter.
+    /// Returns the number of etcd's voters without the third voter.
     pub(super) fn voters_of_the_pair(&self, etcd: &Etcd) -> usize {
         etcd.voters().filter(|voter| !self.is_third_voter(voter)).count()
     }
 
-    /// Returns whether these members are left to their own majority: three or more vote, or the third voter does.
+    /// Returns whether Raft's own majority decides for these members, and not the agent: three or more vote, or the third voter does.
     pub(super) fn is_left_to_raft(&self, members: &[Member]) -> bool {
         let voters = || members.iter().filter(|member| !member.is_learner);
         voters().count() > 2 || voters().any(|voter| self.is_third_voter(voter))
     }
 
-    /// Returns the standing of either node's data in this cluster.
+    /// Returns the role of the member that owns `disk`, with regard to the third voter.
     pub(super) fn standing(&self, disk: &DataDir) -> Standing {
         beside(self.third_voter(), classify(disk))
     }
 
-    /// Returns whether the data is a voter's for which a majority decides.
+    /// Returns whether the data belongs to a voter for which Raft's own majority decides, and not the agent.
     pub fn is_among_many(&self, disk: &DataDir) -> bool {
         self.standing(disk) == Standing::VoterAmongMany
     }
 
-    /// Returns the third voter, where it has etcd's one place for a learner and the peer's node is not listed. It gives way
-    /// to a peer that returns, because two copies on the pair's own disks come first.
+    /// Returns the third voter if it is a learner and so takes etcd's one place for a learner. It gives way to a peer that returns, because
+    /// two copies on the pair's own disks come first.
     pub(super) fn third_voter_in_the_learners_place<'a>(&self, etcd: &'a Etcd) -> Option<&'a Member> {
         etcd.members.iter().find(|entry| entry.is_learner && self.is_third_voter(entry))
     }
 }
 
-/// Returns the standing next to the third voter. A voter next to it is one among many: no cluster is forced without it.
+/// Corrects a member's role by the third voter: one of two voters, of which the third voter is the other, counts as one among many. No new
+/// cluster is forced without the third voter.
 pub(super) fn beside(third_voter: Option<&ThirdVoter>, standing: Standing) -> Standing {
     match standing {
         Standing::VoterBeside(other) if third_voter.is_some_and(|third_voter| third_voter.id == Some(other)) => {

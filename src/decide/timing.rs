@@ -4,126 +4,129 @@
 //! Patience begins with the action, or with the phase that it is in. What is lost by too little of it is a failed action that
 //! could have succeeded; by too much, time in which Pacemaker does nothing else on this node, and sometimes on both.
 
-/// Makes a constant of each row, and one list of all of them.
+/// Makes a constant of each row, and [`PATIENCES`] of all rows.
 macro_rules! patiences {
     ($($(#[$reason:meta])* $name:ident = $ms:literal;)*) => {
         $($(#[$reason])* pub(super) const $name: u64 = $ms;)*
 
-        /// Every patience by its name: a model that decides at a few moments needs one before and one past each.
+        /// Name and milliseconds of every wait. A model that decides at a few moments needs one before and one after each of them.
         pub const PATIENCES: &[(&str, u64)] = &[$((stringify!($name), $name)),*];
     };
 }
 
 patiences! {
-    /// A start, with a peer that starts at the same time: both starts run in parallel.
+    /// A start waits so long for a peer that starts at the same time, in parallel.
     PATIENCE_WITH_A_STARTING_PEER_MS = 60_000;
-    /// A start, with a peer that can only act once our start has ended. Waiting longer would block it.
+    /// A start waits so long for a peer that can act only once this start has ended. A longer wait would only block the peer.
     PATIENCE_WITH_A_BLOCKED_PEER_MS = 4_000;
-    /// A sole voter's start, with a peer that is joining the cluster.
+    /// A sole voter's start waits so long for a peer whose machine is joining the cluster.
     PATIENCE_WITH_A_JOINING_PEER_MS = 15_000;
-    /// Anything that the agent writes, until it appears in its own CIB.
+    /// An action waits so long for something that it wrote to appear in its own CIB.
     PATIENCE_WITH_THE_CIB_MS = 15_000;
-    /// A start, with another process that listens on our ports.
+    /// A start waits so long for another process to free a port that etcd needs.
     PATIENCE_WITH_A_PORT_MS = 60_000;
-    /// The least time that a start takes before it fails, once as many as are tried quickly have failed. Pacemaker's work
-    /// between two failed starts costs both nodes something.
+    /// Once a few starts have failed, a further one fails no earlier than this. What Pacemaker does between two failed starts costs both
+    /// nodes time.
     PACE_MS = 16_000;
-    /// A vote proxy that is announced, with a term that moves, or that etcd does not report for a moment.
+    /// After an announcement, a vote proxy waits so long for etcd to report its term, and for the term to stop changing.
     PATIENCE_WITH_A_TERM_MS = 2_000;
-    /// The time after a vote proxy, which took 7 s at most itself, with an etcd that does not report its state. All of its
-    /// clients ask it at once when it serves again.
+    /// After a vote proxy's vote, which takes up to 7 s, the agent waits so long for etcd to report its state. All clients of that etcd ask
+    /// it at once when it serves again.
     PATIENCE_AFTER_A_VOTE_MS = 10_000;
-    /// A plain start, with an etcd without a leader. It runs on without one and waits for its peer's vote.
+    /// A plain start waits so long for etcd to have a leader. After that, etcd runs without one and waits for the peer's vote.
     PATIENCE_FOR_A_LEADER_MS = 5_000;
-    /// The same, before it looks whether the peer serves without it.
+    /// A plain start waits so long for etcd to have a leader before it checks whether the peer serves without this member.
     PATIENCE_WITH_A_STALE_RECORD_MS = 1_000;
-    /// A monitor, with an etcd that does not answer, before the agent reports that.
+    /// A monitor waits so long for an etcd that does not answer before it fails.
     PATIENCE_WITH_A_SILENT_ETCD_MS = 12_000;
-    /// A monitor, with a container that a program other than Pacemaker restarts: podman gives etcd 10 s to end.
+    /// A monitor waits so long for a container that a program other than Pacemaker restarts. podman gives etcd 10 s to end.
     PATIENCE_WITH_A_RESTART_MS = 15_000;
-    /// A monitor, with a learner that is almost caught up, and any action that finds a new voter, with its claim. The next
-    /// monitor continues.
+    /// A monitor waits so long for a learner that has almost caught up. Any action waits so long for a new voter's claim. The next monitor
+    /// continues.
     PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS = 5_000;
-    /// A post-start notification, with a learner that is catching up; monitors continue afterwards.
+    /// The notification after the peer's start waits so long for a learner that is catching up. Monitors continue afterwards.
     PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS = 15_000;
-    /// The same, with a joiner that has not answered yet.
+    /// The notification after the peer's start waits so long for the first answer of a node that joins.
     PATIENCE_WITH_A_JOINER_MS = 3_000;
-    /// A promotion, with a learner that has no vote yet.
+    /// A promotion waits so long for a learner to become a voter.
     PATIENCE_WITH_A_VOTE_MS = 15_000;
-    /// A stop, with the handing over of leadership, before the member leaves without it.
+    /// A stop waits so long for a hand-over of leadership before the member leaves without one.
     PATIENCE_WITH_THE_HANDOVER_MS = 2_000;
-    /// A stop, with leaving in all: a peer that does not answer must not eat its time.
+    /// A stop spends at most so long on leaving the member list, so that a peer that does not answer cannot use up its time.
     PATIENCE_WITH_LEAVING_MS = 10_000;
-    /// A stop or a start, with an earlier action that still changes the container, before they end it. podman takes a second or
-    /// two for a start.
+    /// A stop or a start waits so long for an earlier action that changes the container before it ends that action. podman takes a second
+    /// or two for a start.
     PATIENCE_WITH_AN_EARLIER_ACTION_MS = 10_000;
 }
 
-/// The number of failed starts that come quickly, because the obstacle is mostly a peer that boots at the same time. Each
-/// later one takes [`PACE_MS`].
+/// Number of failed starts after which the next ones are slowed down to [`PACE_MS`] each. The first ones are quick, because the obstacle is
+/// mostly a peer that boots at the same time.
 pub(super) const QUICK_FAILURES: u64 = 3;
 
 // What is kept of an action's time.
 
-/// Of a start, for its last steps.
+/// Part of a start's time that is kept for its last steps.
 pub(super) const START_RESERVE_MS: u64 = 10_000;
-/// Of a stop, for what comes after etcd is gone.
+/// Part of a stop's time that is kept for what follows the end of etcd.
 pub(super) const STOP_RESERVE_MS: u64 = 5_000;
-/// Of a monitor, for its answer.
+/// Part of a monitor's time that is kept for its result.
 pub(super) const MONITOR_RESERVE_MS: u64 = 3_000;
-/// Of a promotion, for its answer.
+/// Part of a promotion's time that is kept for its result.
 pub(super) const PROMOTION_RESERVE_MS: u64 = 3_000;
-/// Of the time in which what was forced is waited for.
+/// Part of an action's time that is kept for its result while it waits for a forced etcd to serve.
 pub(super) const FORCE_RESERVE_MS: u64 = 3_000;
-/// Of any action, for what follows the wait for an earlier one.
+/// Part of any action's time that is kept for what follows the wait for an earlier action.
 pub(super) const LOCK_RESERVE_MS: u64 = 5_000;
 
 // What is left to be done of running standalone needs this much of the action's time, so that nothing is cut short in
 // its middle. A monitor has 23 s, a notification 58.
 
-/// The launch: podman takes a second or two. Where launches were seen to need more it is more (`slow.rs`).
+/// Time that an action must have left to launch the container: podman takes a second or two. `slow.rs` extends it on a machine where
+/// launches took longer.
 pub const LAUNCH_NEEDS_MS: u64 = 7_000;
-/// Before it, the end of etcd and the CIB's answer.
+/// Time that an action must have left to end etcd, wait for the CIB, and launch the container.
 pub(super) const STOP_AND_LAUNCH_NEED_MS: u64 = 10_000;
 
-/// A vote proxy: 3 s at most, two more for each of its proofs, and the answer.
+/// Time that an action must have left for a vote proxy: 3 s at most for the vote, two more for each of its proofs, and the result.
 pub(super) const VOTE_PROXY_NEEDS_MS: u64 = 8_000;
 
 // How long etcd is given to end by itself, in seconds.
 
-/// Of a stop, with a chance to write: etcd needs well under a second where nothing hangs.
+/// Seconds that a stop gives etcd to end by itself, with a chance to write. etcd needs well under a second unless something hangs.
 pub(super) const STOP_GRACE_S: u64 = 8;
-/// Before a force: a leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
+/// Seconds that etcd gets to end by itself before a force. A leaderless etcd has nothing to finish, and advancing the commit index covers
+/// what it has not written.
 pub(super) const FORCE_GRACE_S: u64 = 1;
-/// Of a member that no list has: it has nothing to finish.
+/// Seconds that the etcd of a member that no list contains gets to end by itself. It has nothing to finish.
 pub(super) const LEFT_OUT_GRACE_S: u64 = 1;
 
 // How soon the next observation follows. Each one asks etcd, podman and the CIB, so slow changes are observed less often.
 
-/// The result is visible at once, or the next step does not depend on it.
+/// No pause before the next observation: the result is visible at once, or the next step does not depend on it.
 pub(super) const LOOK_AT_ONCE_MS: u64 = 0;
-/// An announcement, to appear in the CIB: until the step after it is done no etcd serves.
+/// Pause before looking for an announcement in the CIB. It is short, because no etcd serves until the step after the announcement is done.
 pub(super) const LOOK_FOR_AN_ANNOUNCEMENT_MS: u64 = 20;
-/// Anything else that we wrote, to appear in our own CIB.
+/// Pause before looking for another write of this node in its own CIB.
 pub(super) const LOOK_FOR_A_WRITE_MS: u64 = 50;
-/// A change that takes a moment: a launch with force, a promotion, the end of an earlier action.
+/// Pause after a change that takes a moment: a launch with force, a promotion, the end of an earlier action.
 pub(super) const LOOK_AFTER_A_CHANGE_MS: u64 = 50;
-/// A member list that was changed, to be in force.
+/// Pause until a changed member list is in force.
 pub(super) const LOOK_AT_THE_LIST_MS: u64 = 100;
-/// An etcd that was launched, to have a leader.
+/// Pause before looking for a leader of an etcd that was launched.
 pub(super) const LOOK_FOR_A_LEADER_MS: u64 = 100;
-/// An earlier action, to be over.
+/// Pause before looking whether an earlier action has ended.
 pub(super) const LOOK_FOR_THE_LOCK_MS: u64 = 100;
-/// The peer, to serve or to say something.
+/// Pause before looking whether the peer serves or has published its record.
 pub(super) const LOOK_AT_THE_PEER_MS: u64 = 200;
-/// etcd, to be gone.
+/// Pause before looking whether etcd has ended.
 pub(super) const LOOK_FOR_THE_END_MS: u64 = 200;
-/// A learner, to catch up or to answer: two polls in a row are to be apart.
+/// Pause between two observations of a learner that has to catch up or to answer. Two consecutive ones must not be too close together.
 pub(super) const LOOK_AT_A_LEARNER_MS: u64 = 250;
-/// An etcd that was forced, or that is being restarted, to be back: that takes seconds.
+/// Pause before looking whether an etcd that was forced or is being restarted serves again, which takes seconds.
 pub(super) const LOOK_FOR_A_RETURN_MS: u64 = 250;
-/// A state that may last: an etcd that is silent, an obstacle to a start, a refusal before its time has come.
+/// Pause before observing again a state that may last: a silent etcd, an obstacle to a start, a start whose refusal is delayed.
 pub(super) const LOOK_AGAIN_MS: u64 = 500;
-/// The pause between checks for a restored record, and their number: it takes some ten milliseconds on a fast cluster.
+/// Pause between two checks for a restored record. [`LOOKS_FOR_A_RESTORED_RECORD`] is their number. A fast cluster takes some ten
+/// milliseconds.
 pub(super) const LOOK_FOR_A_RESTORED_RECORD_MS: u64 = 100;
 pub(super) const LOOKS_FOR_A_RESTORED_RECORD: u8 = 10;

@@ -7,67 +7,67 @@ use serde::{Deserialize, Serialize};
 /// Content of a data dir.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DataDir {
-    /// Nothing: etcd would begin as a new member.
+    /// Empty data dir, in which etcd would begin as a new member.
     Blank,
-    /// A history that etcd would start from.
+    /// Data from which etcd would start.
     Present(History),
-    /// Something that etcd does not start from: half a data dir, or a damaged one.
+    /// Data from which etcd does not start, because it is damaged or incomplete.
     Broken {
-        /// The damage, for operators.
+        /// Description of the damage, for operators.
         why: String,
     },
 }
 
-/// End of a member's data, and the members that it names.
+/// End of a member's log in the data dir, and the members that the log names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct History {
-    /// The cluster's id. Forcing a new cluster keeps it: equal ids do not prove equal histories.
+    /// Id of the cluster. Forcing a new cluster keeps the id, so equal ids do not prove equal histories.
     pub cluster_id: u64,
-    /// The member that the data belongs to.
+    /// Id of the member that owns the data.
     pub member_id: u64,
-    /// The term of the last entry of the log. Of two logs, the one with the higher last term is newer; with equal
-    /// terms, the one with the higher last index.
+    /// Term of the log's last entry. Of two logs, the one with the higher last term is newer; if the terms are equal, the one with the
+    /// higher last index.
     pub last_term: u64,
     /// The index of the last entry of the log.
     pub last_index: u64,
-    /// Up to where this member knew the log to be committed when it last wrote that down.
+    /// Log index up to which this member had recorded the log as committed.
     pub commit_index: u64,
-    /// The voting members in the newest configuration in the log, committed or not. A member removed from among three or
-    /// more voters counts until that removal is known to be committed.
+    /// Voting members in the newest configuration of the log, committed or not. A member that was removed from three or more voters counts
+    /// until the removal is known to be committed.
     pub voters: BTreeSet<u64>,
-    /// The learners in that configuration.
+    /// Learners in the newest configuration of the log, committed or not.
     pub learners: BTreeSet<u64>,
-    /// True if the log holds this member's removal, committed or not; from among three or more voters a committed one. It
-    /// cannot be undone: etcd never takes a removed id again.
+    /// True if the log contains this member's removal, committed or not; with three or more voters, only a committed one. Removal is final,
+    /// because etcd never accepts a removed id again.
     pub has_left: bool,
-    /// The log index up to which the database was written, where the log ends before it: the disk has lost the log's end. A
-    /// plain start continues from that. A forced one (of etcd 3.5.22 and 3.6.1 and later) counts up to here as committed,
-    /// and leaves a log that no etcd reads any more.
+    /// Log index up to which the database was written, if the log ends before it: the disk has lost the end of the log. A plain start
+    /// continues from there. A forced start (of etcd 3.5.22, 3.6.1 and later) counts everything up to this index as committed, and leaves a
+    /// log that no etcd can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_ahead: Option<u64>,
-    /// Damage that etcd repairs or skips when it starts, such as a torn tail; for operators, and normally empty.
+    /// Damage that etcd repairs or skips when it starts, such as a torn tail of the log; for operators, and normally empty.
     pub damage: Vec<String>,
 }
 
 impl History {
-    /// Returns whether this member may vote by the newest configuration that it holds.
+    /// Returns whether this member may vote by the newest configuration in its log.
     pub fn is_voter(&self) -> bool {
         !self.has_left && self.voters.contains(&self.member_id)
     }
 }
 
-/// The file system that holds the data dir and its backups.
+/// Space and backups on the file system that holds the data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Room {
     pub free_bytes: u64,
-    /// Data that was backed up, oldest first.
+    /// Backed-up data dirs, oldest first.
     pub backups: Vec<Backup>,
 }
 
-/// Data that was backed up.
+/// Data dir that the agent backed up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Backup {
-    /// Its directory's name, next to `member`.
+    /// Name of the backup's directory, which is next to the data dir's `member`.
     pub name: String,
     pub bytes: u64,
 }
@@ -76,7 +76,7 @@ pub struct Backup {
 mod tests {
     use super::*;
 
-    /// A log that contradicts itself, e.g. in a record that someone edited, must not make a voter of a departed member.
+    /// Asserts that a departed member is no voter even if its log contradicts itself, for example in a record that was edited.
     #[test]
     fn who_has_left_is_no_voter() {
         let voter = History {

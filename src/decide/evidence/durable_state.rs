@@ -6,34 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use super::{DataEnd, HandOver, Lineage, LogPosition, MemberId, NodeName};
 
-/// Durable note next to the data dir.
+/// Durable note: a file next to the data dir in which the agent records what must survive a reboot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DurableState {
     pub lineage: Lineage,
-    /// Set before this node runs standalone: how far its data reached then.
+    /// End of this node's log when the agent last announced that the node runs standalone; written before the node does so.
     pub alone_since: Option<LogPosition>,
-    /// The newest revision of a key that this node knew then. The other node has it, too: two voters had committed it.
+    /// Newest revision of a key that this node knew when it began to run standalone. The other node has that revision too, because two
+    /// voters had committed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_revision: Option<u64>,
-    /// Set before this member leaves the member list.
+    /// End of this member's log when it asked to leave the member list; written before the member asks.
     pub left_at: Option<LogPosition>,
-    /// Set when this node runs standalone at an operator's confirmation, which gave the peer's own history up by name. When
-    /// the peer comes back with one, the operator does not have to choose between the two again.
+    /// True if this node ran standalone at an operator's confirmation, which gave the peer's history up by name. When the peer comes back
+    /// with a history of its own, the operator does not have to choose again.
     #[serde(default)]
     pub gave_up: bool,
-    /// Set when this node joins, until it votes again: what was backed up meanwhile may be the last copy but one.
+    /// True from the moment at which this node joins until it votes again. A backup from that time may be the last copy but one.
     #[serde(default)]
     pub joins: bool,
-    /// The data that all of this is about. State that was written before it named its data has none.
+    /// Data that this note is about; `None` in a note that was written before notes named their data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<DataOwner>,
-    /// The voter that this node announced to continue without. Its force, or a vote in its place, removes that member for good: where it
-    /// still votes with this node, the announcement was not carried out.
+    /// Voter without which this node announced to continue. A force, or a vote in that voter's place, removes the voter permanently. So if
+    /// the voter still votes with this node, the agent did not carry the announcement out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<MemberId>,
 }
 
-/// Names one member's data on one node.
+/// Identity of the data on one node: the cluster, the member and the node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DataOwner {
     pub cluster_id: u64,
@@ -41,35 +42,35 @@ pub struct DataOwner {
     pub node: NodeName,
 }
 
-/// Memory of this boot about its etcd, kept where no reboot preserves it.
+/// What the agent remembers about etcd for the duration of this boot, in a file that no reboot preserves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootState {
     pub boot_id: String,
-    /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop that the
-    /// peer could see. While it is set, and the claim is in the CIB, the peer cannot have run standalone: see
-    /// [`super::Evidence::running_voter`].
+    /// Voter as which this node's etcd was seen with a leader in this boot. A stop that the peer could see takes it back. While it is set
+    /// and the CIB shows the claim, the peer cannot have run standalone: see [`super::Evidence::running_voter`].
     pub voter: Option<RunningVoter>,
-    /// True if Pacemaker promoted this instance.
+    /// True if Pacemaker promoted this instance of the resource.
     pub promoted: bool,
-    /// The number of failed starts that Pacemaker had counted when our etcd last served.
+    /// Number of failed starts that Pacemaker had counted when this node's etcd last served.
     #[serde(default)]
     pub start_failures: u64,
-    /// True if a vote was cast in vain for a peer that is off, and etcd is to be restarted instead; until it serves again.
+    /// True if a vote proxy voted in vain for a peer that is off. Then the agent restarts etcd instead, until etcd serves again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_vain: bool,
-    /// The end of the data at the last stop of this boot.
+    /// End of the data at the last stop in this boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DataEnd>,
-    /// A hand-over of leadership that is due, on the leader's node.
+    /// Pending hand-over of leadership to the peer; only the leader's node has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<HandOver>,
-    /// Time at which this node's etcd was first seen without a leader next to a primary that is to have the lead, in seconds
-    /// since this boot.
+    /// Time, in seconds since this boot, at which this node's etcd was first seen without a leader while the configured primary should
+    /// lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaderless_since_s: Option<u32>,
 }
 
-/// By hand: a search orders states by these numbers, and a memory without a hand-over keeps the one that it had before there were any.
+/// Written by hand, so that a memory without a hand-over keeps the hash that it had before that field existed: a search orders states by
+/// it.
 impl Hash for BootState {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { boot_id, voter, promoted, start_failures, in_vain, ended_at, hand_over, leaderless_since_s } = self;
@@ -83,29 +84,29 @@ impl Hash for BootState {
     }
 }
 
-/// The operator's confirmation, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was
-/// then.
+/// The operator's confirmation, given with `tandem confirm-recovery`. It counts once, in one boot, and for the data as it was when it was
+/// given.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Confirmation {
     pub boot_id: String,
-    /// The node that is given up, by name.
+    /// Node that the operator gave up by name.
     pub lost_node: NodeName,
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
-    /// True if the operator accepts that the lost node ran standalone, and that those writes are lost.
+    /// True if the operator accepts that the lost node ran standalone and that its writes are lost.
     pub accept_loss: bool,
 }
 
-/// A voter that was seen running.
+/// Voter that the agent saw running.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunningVoter {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub lineage: Lineage,
-    /// True if it was the only voter.
+    /// True if this member was the only voter.
     pub sole: bool,
-    /// True if a majority of three or more could acknowledge without it: then it proves nothing of what it holds.
+    /// True if three or more voters could acknowledge writes without this one. Then this voter's data proves nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub among_many: bool,
 }

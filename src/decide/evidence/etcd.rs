@@ -4,30 +4,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{LogPosition, MemberId, NodeAddress, Version};
 
-/// Running container, as podman reports it.
+/// Running container of etcd, as podman reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Found {
     pub id: String,
-    /// Its first process.
+    /// Process id of the container's first process.
     pub pid: i32,
 }
 
-/// The container that runs etcd.
+/// Container that runs etcd.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     pub running: bool,
-    /// Its exit code and etcd's last log line, where it is not running.
+    /// The container's exit code and etcd's last log line; `None` while the container runs.
     pub exit: Option<String>,
-    /// The time, as podman has it, at which etcd broke down by itself without a cause around its data.
+    /// Time, in podman's words, at which etcd crashed because of its data. `None` if etcd ended in another way.
     #[serde(default)]
     pub broke_down_at: Option<String>,
-    /// True where etcd ended with success because its member was removed, as its log shows.
+    /// True if etcd exited with success because its member was removed, as its log shows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
-    /// Set where only podman showed that it runs: the agent is to write this down. It decides nothing.
+    /// Set if only podman showed that the container runs: the agent then records the process. No decision uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
-    /// True if its configuration file would force a new cluster at the next start.
+    /// True if etcd's configuration file would force a new cluster at the next start.
     pub forces_new_cluster: bool,
 }
 
@@ -36,54 +36,54 @@ pub struct Container {
 pub struct Etcd {
     pub cluster_id: u64,
     pub member_id: MemberId,
-    /// `None` while it has no leader.
+    /// Id of the leader; `None` while this etcd has no leader.
     pub leader: Option<MemberId>,
     pub term: u64,
-    /// Its last log index.
+    /// Last log index of this etcd.
     pub index: u64,
     pub is_learner: bool,
-    /// Empty where it is a learner: those do not answer that question.
+    /// Member list; empty if this etcd is a learner, because a learner does not answer that query.
     pub members: Vec<Member>,
-    /// The size of its database, in bytes.
+    /// Size of this etcd's database, in bytes.
     #[serde(default)]
     pub db_bytes: u64,
-    /// Alarms and errors that it reports, in its words.
+    /// Alarms and errors that this etcd reports, in its own words.
     pub alarms: Vec<String>,
 }
 
-/// The rejection of this agent by etcd's auth. The server is healthy: a restart would end what serves.
+/// Rejection of this agent by etcd's auth. The server is healthy, and a restart would only interrupt its service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NoPermission {
-    /// The user that etcd takes this agent for; `None` where its certificate has no name.
+    /// User that etcd takes this agent for; `None` if the agent's certificate has no name.
     pub user: Option<String>,
-    /// True if no majority confirmed a read. etcd tries that before it checks the permission.
+    /// True if no majority confirmed a read. etcd confirms a read before it checks the permission.
     pub leaderless: bool,
 }
 
-/// State of an etcd without a leader: its own, and the list that it has applied.
+/// State of an etcd without a leader: its term, and the member list that it has applied.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Leaderless {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub term: u64,
-    /// Up to which index it has applied its log.
+    /// Log index up to which this etcd has applied its log.
     pub applied: u64,
     pub version: Version,
     pub members: Vec<Member>,
 }
 
-/// One line of a member list.
+/// Entry of etcd's member list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Member {
     pub id: MemberId,
-    /// Empty until the member has started once.
+    /// Name of the member; empty until it has started once.
     pub name: String,
     pub peer_urls: Vec<String>,
     pub is_learner: bool,
 }
 
 impl Member {
-    /// Returns whether this entry is the node at `address`: by its peer URL, exactly.
+    /// Returns whether this entry is the member of the node at `address`: the peer URLs are equal.
     pub fn is_at(&self, address: &NodeAddress) -> bool {
         self.peer_urls.contains(&address.peer_url)
     }
@@ -95,54 +95,54 @@ impl Member {
 }
 
 impl Leaderless {
-    /// Returns how far it has applied its log.
+    /// Returns the term of this etcd and the index up to which it has applied its log.
     pub fn position(&self) -> LogPosition {
         LogPosition { term: self.term, index: self.applied }
     }
 
-    /// Returns the voters of its member list.
+    /// Returns the voters in the member list of this leaderless etcd.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.is_learner)
     }
 }
 
 impl Etcd {
-    /// Returns the voters of its member list.
+    /// Returns the voters in this etcd's member list.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.is_learner)
     }
 
-    /// Returns whether its member list has one voter.
+    /// Returns whether this etcd's member list contains exactly one voter.
     pub fn has_one_voter(&self) -> bool {
         self.voters().count() == 1
     }
 
-    /// Returns whether three or more vote.
+    /// Returns whether this etcd's member list contains three or more voters.
     pub fn has_more_than_two_voters(&self) -> bool {
         self.voters().count() > 2
     }
 
-    /// Returns whether its member list has two voters that have both started.
+    /// Returns whether this etcd's member list contains exactly two voters, both of them started.
     pub fn is_redundant(&self) -> bool {
         self.voters().filter(|member| member.has_started()).count() > 1
     }
 
-    /// Returns whether it can accept writes, as far as it knows.
+    /// Returns whether this etcd is a voter and knows a leader, so that it can accept writes as far as it knows.
     pub fn is_voter_with_leader(&self) -> bool {
         !self.is_learner && self.leader.is_some()
     }
 
-    /// Returns whether it leads.
+    /// Returns whether this etcd is the leader.
     pub fn leads(&self) -> bool {
         self.leader == Some(self.member_id)
     }
 
-    /// Returns the entry of the node at `address`.
+    /// Returns the member list's entry of the node at `address`.
     pub fn member_at(&self, address: &NodeAddress) -> Option<&Member> {
         self.members.iter().find(|member| member.is_at(address))
     }
 
-    /// Returns the end of its log.
+    /// Returns the term and index at which this etcd's log ends.
     pub fn position(&self) -> LogPosition {
         LogPosition { term: self.term, index: self.index }
     }
@@ -150,7 +150,7 @@ impl Etcd {
 
 #[cfg(test)]
 impl Etcd {
-    /// Makes one with so many voters and learners, by their ids.
+    /// Makes the etcd `me` of a test, with a member list of these voters and learners, by id.
     pub(crate) fn of_test(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Self {
         let member = |id: &u64, is_learner| Member {
             id: *id,

@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use super::Version;
 
-/// The image that a running etcd has, as this node publishes it; it decides nothing.
+/// Image of the running etcd, which this node publishes for operators. No decision uses it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunningImage {
     pub image: String,
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
-    /// The image that the parameters name, where it is another one.
+    /// Image that the parameters name; `None` if etcd already runs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextImage>,
 }
 
-/// The image of the next start.
+/// Image from which the next start would run etcd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NextImage {
     pub image: String,
-    /// `None` where the node does not have it.
+    /// Id of the image; `None` if the node does not have the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct NextImage {
 }
 
 impl RunningImage {
-    /// Returns whether nothing but `image` is known to matter, so that podman need not be asked again.
+    /// Returns whether etcd runs from `image` and no other image follows, so that podman need not be asked again.
     pub fn is_settled(&self, image: &str) -> bool {
         self.image == image && self.next.is_none()
     }

@@ -5,58 +5,58 @@ use serde::{Deserialize, Serialize};
 use super::NodeName;
 use crate::base::Fact;
 
-/// The parameters about the node that is to lead, and how long a hand-over has been due. There is none where no parameter asks for one.
+/// Parameters about the node that is to lead, and how long a hand-over has been due.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Leading {
-    /// The node that is to lead.
+    /// Configured primary: the node that is to lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<NodeName>,
-    /// True if leadership goes back to it.
+    /// True if leadership returns to the primary after a failure.
     #[serde(default)]
     pub failback: bool,
-    /// True if its history continues where two histories meet (`two_histories=primary`).
+    /// True if the primary's history continues when two histories meet (`two_histories=primary`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_its_history: bool,
-    /// For how many seconds the primary has to be well before that.
+    /// Seconds for which the primary has to be well before leadership returns to it.
     pub delay_s: u64,
-    /// For how many seconds what this boot remembers of a hand-over has held: see [`HandOver::since_s`].
+    /// Seconds since the hand-over in this boot's memory became due: see [`HandOver::since_s`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_for_s: Option<u64>,
-    /// For how many seconds the node that is not the primary is without a leader before it yields; 0: for ever.
+    /// Seconds without a leader after which the node that is not the primary yields; 0 means never.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub patience_s: u64,
-    /// For how many seconds this node's etcd has had no leader: see [`super::BootState::leaderless_since_s`].
+    /// Seconds for which this node's etcd has had no leader: see [`super::BootState::leaderless_since_s`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaderless_for_s: Option<u64>,
-    /// The seconds since this boot as this round began, which a new [`HandOver`] counts from.
+    /// Seconds from this machine's boot to this observation. A new [`HandOver`] counts from here.
     #[serde(default)]
     pub boot_s: u32,
 }
 
-/// Reachability of this node and of the peer for users, as a detector has it; absent where it has nothing.
+/// Whether users can reach this node and the peer, from a detector's node attribute; `None` for a node without a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reach {
     pub own: Fact<bool>,
     pub peer: Fact<bool>,
 }
 
-/// Cause for moving leadership.
+/// Cause for moving leadership to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The peer is the configured primary.
     Primary,
-    /// Users do not reach this node, and reach the peer.
+    /// Users can reach the peer, and cannot reach this node.
     Reach,
 }
 
-/// Memory of a leader about a hand-over that is due: nothing has obstructed it since then.
+/// The leader's memory of a hand-over that is due and that nothing has obstructed since `since_s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HandOver {
     pub cause: Cause,
-    /// Time at which that was first seen, or the last try was made, in seconds since this boot.
+    /// Time, in seconds since this boot, at which the hand-over became due, or was last tried.
     pub since_s: u32,
-    /// The number of tries in vain.
+    /// Number of hand-overs that were tried in vain.
     #[serde(default)]
     pub tries: u8,
 }

@@ -5,46 +5,46 @@ use serde::{Deserialize, Serialize};
 use super::Version;
 use crate::base::Fact;
 
-/// The parameters about a lone boot, what obstructs it other than the data, and what is done already.
+/// Parameters about a lone boot (a boot without the peer), the obstacles to it other than the data, and the steps already done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoneBoot {
-    /// Whether a parameter asks for it (`lone_boot=sole_voter`).
+    /// True if the parameters allow a lone boot (`lone_boot=sole_voter`).
     pub is_wanted: bool,
-    /// For how many seconds the peer has to be off (`lone_boot_wait`).
+    /// Seconds for which the peer has to be off before this node boots alone (`lone_boot_wait`).
     pub wait_s: u64,
-    /// Whether Corosync has quorum here.
+    /// True if Corosync has quorum on this node.
     pub quorum: Fact<bool>,
-    /// Whether Corosync waits for all members of its list (`wait_for_all`), and has no quorum because of that.
+    /// True if Corosync has no quorum because it waits for all members of its list (`wait_for_all`).
     pub waits_for_all: Fact<bool>,
-    /// Whether the peer was a member of Corosync's membership since this machine booted, and not only since Corosync started.
+    /// True if the peer was in Corosync's membership at any time since this machine booted, also before a restart of Corosync.
     pub peer_was_seen: Fact<bool>,
-    /// Whether the log records as committed every change of the voters in it.
+    /// True if the log records every change of the voters in it as committed.
     pub voters_are_committed: Fact<bool>,
-    /// The release of etcd that wrote the data here last. Absent where no container and no image of it is left.
+    /// Release of etcd that last wrote this node's data. Absent if neither its container nor its image is left.
     pub release: Fact<Version>,
-    /// What the peer's fence device reports. Absent where the peer has no device that may be asked.
+    /// Report of the peer's BMC, from its fence device. Absent if no device of the peer may be asked.
     pub peer_bmc: Fact<PeerBmc>,
-    /// The UUID that this machine has itself.
+    /// UUID that this machine's firmware reports.
     pub own_uuid: Fact<String>,
     pub done: Done,
 }
 
-/// The steps of a lone boot that were seen to be done in this boot.
+/// Steps of a lone boot that are seen to be done in this boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Done {
-    /// The CIB names this node in the cluster property `etcd_lone_boot`, as it was written in this boot.
+    /// True if the cluster property `etcd_lone_boot` names this node, as the node wrote it in this boot.
     pub is_announced: bool,
-    /// The fencer has switched the peer off since then, and the CIB has the peer as fenced.
+    /// True if the fencer switched the peer off after the announcement, and the CIB shows the peer as fenced.
     pub is_held_off: bool,
 }
 
-/// What a peer's BMC reports, and which machine it controls. UUIDs are equal as text where they name one machine.
+/// Report of the peer's BMC, and the machine that the BMC controls. Two UUIDs name one machine if their texts are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PeerBmc {
     pub power: Power,
     /// The UUID of the machine that the BMC controls, as the BMC reports it.
     pub found: Option<String>,
-    /// The UUID that the device names (`system_uuid`).
+    /// UUID of the peer's machine that the fence device's configuration names (`system_uuid`).
     pub by_device: Option<String>,
     /// The UUID that the peer's agent found on its own machine (node attribute `etcd_system_uuid`).
     pub by_agent: Option<String>,
@@ -54,19 +54,19 @@ pub struct PeerBmc {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
-    /// Off in each observation, by the same machine's BMC.
+    /// Off in each observation, each time by the same machine's BMC.
     Off {
-        /// The time from the first of these observations to the last one.
+        /// Milliseconds from the first observation of the machine as off to the last one.
         for_ms: u64,
-        /// The time since the last one.
+        /// Milliseconds since the last observation of the machine as off.
         age_ms: u64,
     },
     On,
-    /// Neither, such as `PoweringOn`.
+    /// Neither on nor off, such as `PoweringOn`.
     Unclear {
         says: String,
     },
-    /// It gives no answer.
+    /// No answer from the BMC.
     Silent {
         why: String,
     },

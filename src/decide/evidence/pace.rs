@@ -2,20 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Measured durations, in milliseconds; zero where nothing was measured, or where it is too little to matter.
+/// Measured durations of this machine, in milliseconds. 0 means that nothing was measured, or that the duration is too short to matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pace {
-    /// The observation that this evidence is from.
+    /// Duration of the observation that gathered this evidence.
     #[serde(default)]
     pub look_ms: u64,
-    /// The time that must be left of an action before it launches the container, from what launches took in this boot.
+    /// Time that an action must have left to launch the container, from the duration of the launches in this boot.
     #[serde(default)]
     pub launch_ms: u64,
-    /// The number of actions in a row that have left a recovery to the next one for want of time.
+    /// Number of consecutive actions that left a recovery to the next one for lack of time.
     #[serde(default)]
     pub postponed: u64,
-    /// The number of observations in a row, up to this one, that had no time for the answer of our etcd, which takes
-    /// connections.
+    /// Number of consecutive observations, up to this one, in which this node's etcd accepted a connection and did not answer in time.
     #[serde(default)]
     pub unanswered: u64,
 }

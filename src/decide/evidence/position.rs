@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::MemberId;
 
-/// A place in a Raft log.
+/// Position in a Raft log: term and index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LogPosition {
     pub term: u64,
@@ -20,23 +20,23 @@ pub struct DataEnd {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
-    /// True if etcd had died since it served last, so that other data may have been put there before this end was read.
+    /// True if etcd had died before the agent read this end. An operator may have put other data there in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found_dead: bool,
 }
 
-/// A position that etcd has reached: what was committed then is on the disk of each voter.
+/// Position that etcd had reached. Everything committed up to it is on the disk of each voter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reached {
     pub cluster_id: u64,
-    /// The number of forks that the history had then.
+    /// Number of forks in the history when etcd had reached this position.
     pub forks: u64,
     pub position: LogPosition,
-    /// True if two voters had it.
+    /// True if two voters had this position.
     pub is_redundant: bool,
 }
 
-/// `CLUSTER:FORKS:TERM:INDEX:VOTERS`, with the cluster's id in hexadecimal.
+/// Prints `CLUSTER:FORKS:TERM:INDEX:VOTERS`, with the cluster's id in hexadecimal.
 impl fmt::Display for Reached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cluster_id, forks, position: LogPosition { term, index }, is_redundant } = self;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::decide::may_stop::{Doubt, Hindrance};
 
-/// Rule that forbids a step, with its facts.
+/// Rule that forbids a change of the members (rules M1 to M14), with the facts for its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Forbidden {
     TooMany {
@@ -19,7 +19,7 @@ pub enum Forbidden {
         member: String,
         why: String,
     },
-    /// A third voter next to a pair of which one half votes.
+    /// M3: a third voter would come next to a pair of which only one node votes.
     HalfAPair,
     NoReplacement {
         member: String,
@@ -107,13 +107,13 @@ pub enum Forbidden {
         given: String,
         member: String,
     },
-    /// The refusal of `may_stop`.
+    /// M14: a node may not be stopped now.
     MayNotStop(Hindrance),
     StopUnknown(Doubt),
 }
 
 impl Forbidden {
-    /// Returns the rule's number.
+    /// Returns the number of the rule that forbids the change, as `M1`.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::TooMany { .. } => "M1",
@@ -143,7 +143,7 @@ impl Forbidden {
         }
     }
 
-    /// Returns whether the obstacle passes by itself, so that waiting helps.
+    /// Returns whether the obstacle ends by itself, so that waiting helps.
     pub fn passes(&self) -> bool {
         matches!(
             self,
@@ -157,7 +157,7 @@ impl Forbidden {
         )
     }
 
-    /// Returns what to type, or to wait for.
+    /// Returns the command to type, or the event to wait for, so that the change is allowed.
     pub fn instead(&self) -> String {
         match self {
             Self::TooMany { is_pair: true, .. } => {

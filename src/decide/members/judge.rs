@@ -3,16 +3,16 @@
 use super::{Forbidden, Health, MachineState, Member, MemberStep, Membership, Newcomer, Words, quorum};
 use crate::decide::evidence::{MemberId, NodeName};
 
-/// A step that may be taken.
+/// Permission to take a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// True if the step may be taken only because of an operator's confirmation, which is used up by it.
+    /// True if only an operator's confirmation allows the step. Taking the step uses the confirmation up.
     pub uses_word: bool,
 }
 
 const BY_THE_RULES: Passed = Passed { uses_word: false };
 
-/// Judges `step`, part of a change that takes the place of `replaced` where that is given.
+/// Checks whether the rules M1 to M13 allow `step` now. `replaced` is the member that the whole change replaces, if any.
 pub fn judge(
     membership: &Membership,
     step: &MemberStep,
@@ -28,12 +28,12 @@ pub fn judge(
     }
 }
 
-/// Returns what the learner `id` lacks for a promotion, whatever the state of the others: M7.
+/// Checks whether the learner `id` may be promoted by its own state (M7), whatever the state of the other members.
 pub(super) fn judge_learner(membership: &Membership, id: MemberId) -> Result<(), Forbidden> {
     Look { membership, replaced: None }.learner(id).map(drop)
 }
 
-/// Judges whether a majority could commit anything now: M11.
+/// Checks whether a majority of healthy voters could commit a change now (M11).
 pub(super) fn judge_majority(membership: &Membership) -> Result<(), Forbidden> {
     Look { membership, replaced: None }.quorum()
 }
@@ -44,7 +44,8 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// Judges M2, M1, M3 and the rules for every change.
+    /// Checks the rules for adding a learner: no other learner (M2), room for a member (M1), healthy voters (M3), and the rules for every
+    /// change.
     fn add(&self, newcomer: &Newcomer) -> Result<Passed, Forbidden> {
         self.quorum()?;
         self.settled()?;
@@ -63,7 +64,7 @@ impl<'a> Look<'a> {
         Ok(BY_THE_RULES)
     }
 
-    /// Judges M7, M1 and M3.
+    /// Checks the rules for a promotion: a learner that is ready (M7), room for a voter (M1), and other voters that are healthy (M3).
     fn promote(&self, id: MemberId) -> Result<Passed, Forbidden> {
         self.quorum()?;
         self.settled()?;
@@ -124,7 +125,8 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Judges M10, M5, M12, M6, M8 and M4.
+    /// Checks the rules for a removal: not the last voter or a leader (M10), a majority before and after it (M5), known health (M12),
+    /// unhealthy members first (M6), learners (M8), and no loss of a voter that nothing replaces (M4).
     fn remove(&self, id: MemberId, words: &Words) -> Result<Passed, Forbidden> {
         let target = self.listed(id)?;
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
@@ -158,7 +160,8 @@ impl<'a> Look<'a> {
         self.may_be_fewer(target, voters, words)
     }
 
-    /// Judges M4 and M13.
+    /// Checks whether a healthy voter may leave: more voters remain than are wanted (M4), or an operator confirmed the loss of this member
+    /// (M13).
     fn may_be_fewer(&self, target: &Member, voters: usize, words: &Words) -> Result<Passed, Forbidden> {
         if voters > self.membership.wanted {
             return Ok(BY_THE_RULES);
@@ -177,7 +180,7 @@ impl<'a> Look<'a> {
         self.membership.member(id).ok_or_else(|| Forbidden::NotListed { member: format!("member {id:x}") })
     }
 
-    /// Judges M11, and M12 where every member was asked.
+    /// Checks that etcd has a leader and a majority of healthy voters (M11). If the health of a voter is unknown, that is the error (M12).
     fn quorum(&self) -> Result<(), Forbidden> {
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
         let is_pair = self.membership.is_pair;
@@ -191,7 +194,7 @@ impl<'a> Look<'a> {
         Err(Forbidden::NoQuorum { voters, healthy, is_pair })
     }
 
-    /// Judges M9.
+    /// Checks that no other change is under way, and that all members have applied the last one (M9).
     fn settled(&self) -> Result<(), Forbidden> {
         if let Some(change) = &self.membership.change {
             return Err(Forbidden::ChangeUnderWay { change: change.clone() });
@@ -206,14 +209,14 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Judges M3 of a third voter, which has no node. Next to half a pair it would be a second member that no agent replaces
-    /// when it is lost.
+    /// Checks that both nodes of a pair vote before a third voter, which has no node, joins them (M3). Next to only one voting node, the
+    /// third voter would be a second voter that no agent replaces when it is lost.
     fn pair_is_complete(&self, node: Option<&NodeName>) -> Result<(), Forbidden> {
         let voting = self.membership.voters().filter(|voter| voter.node.is_some()).count();
         if self.membership.third_voter && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
     }
 
-    /// Judges M3, and M12 for it.
+    /// Checks that every voter except the one to be replaced is healthy (M3), and that its health is known (M12).
     fn others_are_healthy(&self) -> Result<(), Forbidden> {
         self.unknown(self.replaced)?;
         for voter in self.membership.voters().filter(|voter| Some(voter.id) != self.replaced) {
@@ -224,7 +227,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Judges M12: a voter of unknown health, except `except`.
+    /// Checks that the health of every voter is known (M12), except that of the member `except`.
     fn unknown(&self, except: Option<MemberId>) -> Result<(), Forbidden> {
         for voter in self.membership.voters().filter(|voter| Some(voter.id) != except) {
             if let Health::Unknown(why) = &voter.health {
@@ -235,13 +238,12 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Returns whether the member is a learner that has not started yet. Such a learner is not unhealthy, because it may be
-/// starting just now.
+/// Returns whether `member` is a learner that has not started yet. It does not count as unhealthy, because it may be starting just now.
 fn is_new(member: &Member) -> bool {
     member.is_learner && !member.has_started()
 }
 
-/// Judges M8.
+/// Checks whether the learner `target` may be removed (M8): not if it is healthy and about to vote.
 fn remove_learner(target: &Member) -> Result<Passed, Forbidden> {
     let is_deleted = target.machine == MachineState::BeingDeleted;
     if !target.has_started() || is_deleted || target.is_strange {

@@ -31,46 +31,47 @@ pub use next::{Leaves, Next, leaves, next};
 
 use super::evidence::{MemberId, NodeName};
 
-/// Members of an etcd, as one observation found them.
+/// Members of an etcd cluster, as one observation found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Membership {
     pub members: Vec<Member>,
     pub leader: Option<MemberId>,
-    /// True if a majority confirmed a read just before the list was read: etcd answers the list from its own memory.
+    /// True if a majority confirmed a read just before the list was read. Without that the list may be outdated, because each etcd answers
+    /// from its own memory.
     pub is_confirmed: bool,
-    /// The number of voters that there are to be.
+    /// Number of voters that the cluster is to have.
     pub wanted: usize,
-    /// True if these are the two members that Pacemaker keeps.
+    /// True if the members are the pair that Pacemaker manages.
     pub is_pair: bool,
-    /// The change that another program or an operator has under way, in that program's words.
+    /// Change that another program or operator has not finished, in that program's words.
     pub change: Option<String>,
-    /// The largest number of entries that a learner may lack when it is promoted.
+    /// Largest number of log entries that a learner may lack when it is promoted.
     pub promote_max_lag: u64,
-    /// True if voters' Machines carry a hook that holds their deletion up.
+    /// True if the Machines of voters carry a hook that delays their deletion.
     pub uses_hooks: bool,
-    /// True if there is a third voter, outside of the pair, or is to be one.
+    /// True if there is a third voter outside of the pair, or there is to be one.
     pub third_voter: bool,
 }
 
-/// A member.
+/// Member of an etcd cluster, with its health.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
     pub id: MemberId,
-    /// Empty where it never started.
+    /// Name of the member; empty until it has started once.
     pub name: String,
-    /// The node that it runs on, where nodes have names.
+    /// Node on which the member runs; `None` if its nodes have no names.
     pub node: Option<NodeName>,
     pub peer_urls: Vec<String>,
     pub is_learner: bool,
     pub health: Health,
-    /// The number of entries that it lacks of the leader's, in this observation and in the one before.
+    /// Number of log entries that the member lacks of the leader's in this observation. `lag_before` is the number in the one before.
     pub lag: Option<u64>,
     pub lag_before: Option<u64>,
-    /// True if it has applied the list that is judged; `None` of one that does not answer that question.
+    /// True if the member has applied the observed member list; `None` if the member does not answer that query.
     pub knows_the_list: Option<bool>,
     pub machine: MachineState,
-    /// At an address of no node that is known.
+    /// True if the member's address belongs to no known node.
     pub is_strange: bool,
 }
 
@@ -79,9 +80,9 @@ pub struct Member {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     Yes,
-    /// It was asked, and is not: why.
+    /// Unhealthy for this reason, as a query of the member showed.
     No(String),
-    /// It could not be asked: why.
+    /// Unknown, because the member could not be asked, for this reason.
     Unknown(String),
 }
 
@@ -91,26 +92,26 @@ impl Default for Health {
     }
 }
 
-/// State of the Machine under a member.
+/// State of the OpenShift Machine on which a member runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MachineState {
-    /// Nothing here makes or deletes Machines.
+    /// No Machine: nothing in this cluster makes or deletes Machines.
     #[default]
     None,
     Stays {
-        /// True if its deletion waits for the member.
+        /// True if the deletion of the Machine waits until the member is removed.
         is_protected: bool,
     },
     BeingDeleted,
     Unknown(String),
 }
 
-/// Change that an operator or a program wants.
+/// Change of the members that an operator or a program wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     Remove(MemberId),
     Promote(MemberId),
-    /// `old` is `None` once it is not listed any more.
+    /// Replacement of the member `old` by `new`; `old` is `None` once it is no longer in the member list.
     Replace {
         old: Option<MemberId>,
         new: Newcomer,
@@ -118,14 +119,14 @@ pub enum Wish {
     Add(Newcomer),
 }
 
-/// A member that is to be.
+/// Member that is to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Newcomer {
     pub name: String,
     pub peer_url: String,
 }
 
-/// One change, as etcd makes it.
+/// Single request to etcd for a change of the members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberStep {
     AddLearner(Newcomer),
@@ -134,10 +135,10 @@ pub enum MemberStep {
     Remove(MemberId),
 }
 
-/// Confirmations that an operator gave beforehand, for one change.
+/// Confirmations that an operator gave in advance for one change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// The member that may go although it is healthy and nothing replaces it.
+    /// Voter that may be removed although it is healthy and nothing replaces it.
     pub fewer_voters: Option<MemberId>,
 }
 
@@ -158,17 +159,18 @@ impl Membership {
         self.members.iter().filter(|member| member.is_learner)
     }
 
-    /// Returns whether a named member outside of the pair votes.
+    /// Returns whether the third voter, which an operator named and which runs outside of the pair, has a vote.
     pub fn has_third_voter(&self) -> bool {
         self.third_voter && self.voters().any(Member::is_third)
     }
 
-    /// Judges the removal of a node's voter that is down, for its replacement where a third voter votes; `None` where no third voter votes, or
-    /// the voter is not known to be down.
+    /// Checks whether a node's voter that is down may be removed, so that it can be replaced while a third voter votes. `None` if no third
+    /// voter votes, or the node's voter is not known to be down.
     ///
-    /// The removal is an entry that two of three have to write, so it commits only where the other node and the third voter both live. It
-    /// follows all that was acknowledged, so both have all of that. Two of two have to be there afterwards, as two of three had to before:
-    /// the removal costs no tolerance. A newcomer is listed after it, as etcd lists none while a voter is down.
+    /// The removal is an entry that two of three voters have to write, so it commits only while the other node and the third voter both
+    /// live. It follows every acknowledged write in the log, so both have all of these. Afterwards two of two voters are needed, as two of
+    /// three were before, so the cluster tolerates no fewer failures. A replacement is listed after the removal, because etcd lists none
+    /// while a voter is down.
     pub fn removal_beside_third_voter(&self, voter: &Member) -> Option<Result<Passed, Forbidden>> {
         let is_down = matches!(voter.health, Health::No(_)) && !voter.is_learner && voter.node.is_some();
         let remove = || judge(self, &MemberStep::Remove(voter.id), None, &Words::default());
@@ -180,8 +182,7 @@ impl Membership {
         self.voters().filter(|member| member.is_healthy()).count()
     }
 
-    /// Returns the largest number of members: one more than wanted while one is replaced, and in a pair each node has one
-    /// place.
+    /// Returns the largest number of members: in a pair the number wanted, elsewhere one more, for a member that replaces another one.
     pub fn room(&self) -> usize {
         if self.is_pair { self.wanted } else { self.wanted.saturating_add(1) }
     }
@@ -192,7 +193,7 @@ impl Member {
         !self.name.is_empty()
     }
 
-    /// Returns whether it is a third member of a pair's etcd: it has no node, and is no stranger.
+    /// Returns whether this member is the third one of a pair's etcd: it has no node, and its address is known.
     pub fn is_third(&self) -> bool {
         self.node.is_none() && !self.is_strange
     }
@@ -201,7 +202,7 @@ impl Member {
         self.health == Health::Yes
     }
 
-    /// Returns the name that sentences use: the node, the member's name, or as a last resort its id.
+    /// Returns the member's name for a sentence: its node, else its own name, else its id.
     pub fn shown(&self) -> String {
         match &self.node {
             Some(node) => node.clone(),
@@ -211,7 +212,7 @@ impl Member {
     }
 }
 
-/// Returns the number of voters that are a majority of so many.
+/// Returns the number of voters that form a majority of `voters`.
 pub fn quorum(voters: usize) -> usize {
     voters / 2 + 1
 }

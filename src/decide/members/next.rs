@@ -5,28 +5,30 @@ use super::judge::{judge_learner, judge_majority};
 use super::{Forbidden, Health, MemberStep, Membership, Newcomer, Passed, Wish, Words, judge};
 use crate::decide::evidence::MemberId;
 
-/// Step to take, or the reason that there is none.
+/// Next step of a change of the members, or the reason that there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing is left to do.
+    /// The change is complete.
     Done,
     Step(MemberStep, Passed),
-    /// Nothing may be done now; [`Forbidden::passes`] returns whether waiting helps.
+    /// No step is allowed now; [`Forbidden::passes`] returns whether waiting helps.
     Forbidden(Forbidden),
 }
 
-/// Point at which the old member of a replacement leaves.
+/// Point of a replacement at which the old member is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// Before its replacement is listed: etcd lists no learner next to a voter that is down.
+    /// Before the new member is listed, because etcd lists no learner while a voter is down.
     First,
-    /// Just before its replacement is promoted: next to a dead voter, one more voter would be one more that must not fail.
+    /// Just before the new member is promoted. If the dead voter were still listed, the promotion would raise the majority that must not
+    /// fail.
     BeforeTheVote,
-    /// Once its replacement votes.
+    /// Once the new member votes.
     Last,
 }
 
-/// Returns when `old`, which `new` replaces, leaves. Unknown health counts as health here: the member stays.
+/// Returns at which point the member `old`, which `new` replaces, is removed. If the health of `old` is unknown, it counts as healthy and
+/// stays longest.
 pub fn leaves(membership: &Membership, old: MemberId, new: &Newcomer) -> Leaves {
     let is_sick = membership.member(old).is_some_and(|member| matches!(member.health, Health::No(_)));
     match membership.at(&new.peer_url) {
@@ -37,7 +39,7 @@ pub fn leaves(membership: &Membership, old: MemberId, new: &Newcomer) -> Leaves 
     }
 }
 
-/// Returns the next step towards `wish`.
+/// Returns the next step of the change `wish`.
 pub fn next(membership: &Membership, wish: &Wish, words: &Words) -> Next {
     let turn = Turn { membership, words };
     match wish {
@@ -65,7 +67,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns the next step of a removal. A leader hands over first, to a healthy voter, once it may be removed for the rest.
+    /// Returns the next step of removing member `id`. If the member leads and nothing else forbids the removal, it first hands leadership
+    /// to a healthy voter.
     fn remove(&self, id: MemberId) -> Next {
         let removed = self.judged(MemberStep::Remove(id), None);
         if !matches!(removed, Next::Forbidden(Forbidden::Leads { .. })) {
@@ -96,7 +99,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns the next step of replacing `old`, which is listed.
+    /// Returns the next step of replacing the member `old`, which is still listed.
     fn replace(&self, old: MemberId, new: &Newcomer) -> Next {
         let newcomer = self.membership.at(&new.peer_url).filter(|member| member.id != old);
         let may_go = match (leaves(self.membership, old, new), newcomer) {

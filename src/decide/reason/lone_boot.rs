@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::evidence::{MemberId, NodeName, Version};
 
-/// A step of a lone boot.
+/// Step of a lone boot, in which a node gets quorum without its peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoneBootStep {
-    /// There is quorum: nothing is to be done.
+    /// Nothing is to be done, because this node has quorum.
     HasQuorum,
-    /// The peer has to be off for longer.
+    /// This node waits until the peer has been off for long enough.
     Waits {
         off_s: u64,
         wait_s: u64,
@@ -22,34 +22,34 @@ pub enum LoneBootStep {
     EndsTheWait,
 }
 
-/// Why a node does not boot alone.
+/// Reason why a node does not boot alone: a missing parameter, or one of the rules L1 to L5.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoLoneBoot {
-    /// `lone_boot=never`.
+    /// No parameter asks for it (`lone_boot=never`).
     NotWanted,
-    /// L1: something could not be asked.
+    /// L1: the state of Corosync or Pacemaker could not be asked.
     ClusterUnknown {
         why: String,
     },
     /// L1: the cluster has no other node.
     NoPeer,
-    /// L1: there is no quorum, and Corosync does not wait for the peer.
+    /// L1: Corosync has no quorum, for another reason than waiting for the peer.
     NotWaiting,
-    /// L1: the peer was here in this boot.
+    /// L1: the peer was in Corosync's membership in this boot.
     PeerWasSeen,
-    /// L1: an etcd runs here, or may.
+    /// L1: an etcd runs on this node, or may.
     EtcdRuns,
     Maintenance,
-    /// L2: the data, or the note next to it, could not be read.
+    /// L2: this node's data, or the durable note next to it, could not be read.
     DataUnknown {
         why: String,
     },
     NoData,
-    /// L2: two or more vote, by this data.
+    /// L2: this node's data names two or more voters.
     OthersVote,
     Learner,
-    /// L2: this member asked to be removed, or was.
+    /// L2: this member asked to be removed, or was removed.
     Left,
     /// L2: this node gave its data up to join the peer's cluster.
     Joins,
@@ -58,27 +58,27 @@ pub enum NoLoneBoot {
         name: NodeName,
     },
     DatabaseAhead,
-    /// L2: the change that left this member as the only voter is not known to be committed.
+    /// L2: it is not known whether the change that left this member as the only voter is committed.
     NotCommitted,
-    /// L2: the data is not of the member that served on this node.
+    /// L2: the data belongs to another member than the one that served on this node.
     AnotherMember {
         member: MemberId,
     },
-    /// L3: the CIB knows of a fork that this data does not.
+    /// L3: the CIB records a fork that this node's data does not have.
     LeftBehind,
-    /// L3: the data ends before what was reached with it.
+    /// L3: this node's data ends before a position that it had reached.
     PutBack,
-    /// L3: the CIB records that there were two voters after that.
+    /// L3: the CIB records two voters, so there were two after this node's data ended.
     Redundant,
-    /// L3: the CIB does not say that this voter was alone.
+    /// L3: the CIB does not record that this node was the only voter.
     NotSaidAlone,
     /// L3: the CIB names the peer as the sole voter, or as the node with the data that an operator chose.
     PeerIsNamed,
-    /// L4: it is not known which release wrote the data.
+    /// L4: it is not known which release of etcd wrote the data.
     ReleaseUnknown {
         why: String,
     },
-    /// L4: that release acknowledges before it syncs.
+    /// L4: the release of etcd that wrote the data acknowledges a write before it syncs it to disk.
     Release {
         version: Version,
     },
@@ -87,30 +87,30 @@ pub enum NoLoneBoot {
     DeviceUnknown {
         why: String,
     },
-    /// L5: neither the device nor the peer's agent names the machine.
+    /// L5: neither the peer's fence device nor its agent names the UUID of the peer's machine.
     NoUuid,
-    /// L5: the UUID is this machine's own, or it is not known whether it is.
+    /// L5: the UUID of the peer's machine is this machine's own, or may be.
     OwnUuid,
-    /// L5: another machine answers.
+    /// L5: the BMC controls another machine than the peer's.
     AnotherMachine {
         found: String,
     },
     On,
-    /// L5: neither on nor off.
+    /// L5: the BMC reports neither on nor off.
     Unclear {
         says: String,
     },
     Silent {
         why: String,
     },
-    /// L5: the last answer about the power is too old.
+    /// L5: the BMC's last report about the power is too old.
     OldLook {
         age_s: u64,
     },
 }
 
 impl NoLoneBoot {
-    /// Returns the rule that is not met, as `L1` to `L5`; none where no parameter asks for a lone boot.
+    /// Returns the rule that forbids a lone boot, as `L1` to `L5`; `None` if no parameter asks for a lone boot.
     pub fn rule(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotWanted => return None,
@@ -144,7 +144,7 @@ impl NoLoneBoot {
         })
     }
 
-    /// Returns whether something could not be asked that may be known in the next round.
+    /// Returns whether a fact could not be asked that may be known in the next round.
     pub fn is_unknown(&self) -> bool {
         matches!(
             self,
@@ -156,7 +156,7 @@ impl NoLoneBoot {
         )
     }
 
-    /// Returns what to type, or to do.
+    /// Returns what an operator has to type or do so that etcd can start.
     fn way(&self, peer: &str) -> String {
         let (look, or) = (format!("look at {peer}"), "or 'tandem confirm-recovery'");
         match self {
@@ -170,7 +170,7 @@ impl NoLoneBoot {
         }
     }
 
-    /// Returns what is so, in few words. They name the peer, and what is the peer's, as `peer` and `peers` do.
+    /// Returns the obstacle in a few words, for a sentence that names the peer as `peer` and in the possessive as `peers`.
     fn fact(&self, peer: &str, peers: &str) -> String {
         match self {
             Self::NotWanted => "lone_boot is never".to_owned(),

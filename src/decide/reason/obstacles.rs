@@ -4,46 +4,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::evidence::Version;
 
-/// Cause for restarting etcd instead of casting the vote of a member that is off.
+/// Reason for restarting etcd instead of casting the vote of a member that is off by a vote proxy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoVoteProxy {
-    /// `recovery=restart`.
+    /// The parameter asks for a restart (`recovery=restart`).
     NotWanted,
-    /// The peer's machine is there, and only its etcd is not: it could be started again behind us.
+    /// The peer's machine is not confirmed off. Its etcd could be started again while a vote is cast for it.
     PeerIsThere,
-    /// The memory of this boot is not what lets this node continue.
+    /// This node may continue for another reason than what this boot remembers. A vote proxy needs that memory as its proof.
     NotProven,
     /// etcd does not report its term and its members.
     NotTold { why: String },
-    /// The voters are not exactly the two.
+    /// The voters are not exactly this node's member and the peer's.
     OtherVoters,
     /// The vote proxy was not tested with this release.
     UntestedRelease { version: Version },
-    /// The term moved again and again while the announcement was published.
+    /// etcd's term changed repeatedly while the announcement was being published.
     TermMoves,
-    /// It was tried, and our etcd does not lead alone after it.
+    /// A vote proxy has voted, and this node's etcd does not lead as the only voter after that.
     InVain,
 }
 
-/// Obstacle that keeps leadership where it is, although another node is to have it.
+/// Obstacle that keeps leadership on this node although the peer is to have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Held {
     CibUnknown,
     /// The peer's etcd does not answer.
     Silent,
-    /// It has no vote.
+    /// The peer's etcd has no vote.
     NoVoter,
     AnotherLeader,
     Lags {
         lag: u64,
     },
-    /// Users do not reach the peer.
+    /// Users cannot reach the peer.
     NotReached,
     Alarm,
-    /// The peer's agent is not active.
+    /// Pacemaker has not started the peer's agent.
     NotActive,
-    /// The peer is on standby, or shuts down.
+    /// The peer is on standby, or is shutting down.
     Leaves,
     MembersChange,
     Maintenance,

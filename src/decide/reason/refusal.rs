@@ -6,17 +6,17 @@ use super::written::{At, Long, Short};
 use super::{LastWritten, Refusal, grant, megabytes};
 use crate::decide::evidence::{LogPosition, Obstacle};
 
-/// The words of one refusal.
+/// Sentences of one refusal.
 struct Words {
-    /// In as few words as Pacemaker keeps: what to type comes first, as the end is what is cut off, and the peer is named
-    /// once, as its name may fill half of it.
+    /// Exit reason, of which Pacemaker keeps 127 bytes. The command to type comes first, because Pacemaker cuts off the end. It names the
+    /// peer once, because the name may fill half of it.
     short: String,
-    /// For the journal.
+    /// Full sentence for the log.
     long: String,
 }
 
 impl Refusal {
-    /// Returns whether an operator may give up, by name, what is missing.
+    /// Returns whether the refusal is about lost data that an operator may give up by the node's name.
     pub(in crate::decide) fn is_a_loss(&self) -> bool {
         matches!(
             self,
@@ -26,12 +26,12 @@ impl Refusal {
         )
     }
 
-    /// Returns whether an operator chooses one of two nodes' data.
+    /// Returns whether the refusal asks an operator to choose one of two nodes' data.
     pub(in crate::decide) fn asks_for_a_choice(&self) -> bool {
         matches!(self, Self::HistoriesSplit | Self::DiskWasPutBack { .. })
     }
 
-    /// Returns the exit reason.
+    /// Returns the exit reason of this refusal, which begins with the command to type.
     pub(super) fn short(&self, peer: &str) -> String {
         self.words(peer).short
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::base::utc;
 use crate::decide::evidence::LogPosition;
 
-/// Place in a log, behind its word. It prints nothing where the place is not known, because an etcd without a leader may not
-/// report it.
+/// Printer of a log position after a given word. It prints nothing if the position is unknown, because an etcd without a leader may not
+/// report its position.
 pub(super) struct At(pub(super) &'static str, pub(super) LogPosition);
 
 impl fmt::Display for At {
@@ -16,7 +16,7 @@ impl fmt::Display for At {
     }
 }
 
-/// A place in a log, in a sentence.
+/// Printer of a log position in full: `term TERM index INDEX`.
 pub(super) struct Long(pub(super) LogPosition);
 
 impl fmt::Display for Long {
@@ -26,7 +26,7 @@ impl fmt::Display for Long {
     }
 }
 
-/// The same where there is little room: `TERM/INDEX`.
+/// Printer of a log position in little space: `TERM/INDEX`.
 pub(super) struct Short(pub(super) LogPosition);
 
 impl fmt::Display for Short {
@@ -36,7 +36,7 @@ impl fmt::Display for Short {
     }
 }
 
-/// The words that follow a place in the log; none where the time is not known.
+/// Printer of the time of a log's last write, in seconds since 1970. It follows a log position, and prints nothing if the time is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct LastWritten(pub Option<u64>);
 

@@ -11,7 +11,7 @@ use crate::decide::reason::Reason;
 use crate::decide::standing::{database_is_ahead, position};
 use crate::decide::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
-/// Writes down that this node runs standalone, in the note and in the CIB, before it does.
+/// Announces that this node will run standalone, by writing it in the durable note and in the CIB before it does so.
 pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
         return evidence.refuse(refusal);
@@ -39,8 +39,8 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
-/// Returns the write of the position from which this fork begins, where a person chose data that ends before what was reached: from then on
-/// that data is whole, and every fork after this one holds at least as much.
+/// Returns the write of the position at which the announced fork begins, if an operator chose data that ends before a position that it had
+/// reached. From then on that data counts as whole, and every later fork holds at least as much.
 fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     // A running etcd has what was reached, also one that is silent.
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
@@ -51,18 +51,20 @@ fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     is_less.then_some(Effect::SetReached(chosen))
 }
 
-/// Returns the effect that forgets a memory without its claim. The announcement claims anew, and such a memory would then
-/// count as a proof again.
+/// Returns the effect that deletes this boot's memory of a voter if the CIB lacks the claim. The announcement publishes a claim again, and
+/// then that memory would count as a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();
     is_void.then(|| Effect::Remember(BootState { voter: None, ..memory.clone() }))
 }
 
-/// Returns the note of an announcement. One that was made and not carried out is not made twice, because the fork that it counts never
-/// happened. It was not carried out while its note names no voter ([`carried_out`]), or one that still votes with this node. While etcd is
-/// silent, whether it does is not known, and a new fork is counted. So is one at an operator's confirmation: the peer may have taken over the
-/// count since, and continued from it.
+/// Returns the durable note of the announcement that this node will run standalone; `None` if the present note is unknown.
+///
+/// An announcement that was not carried out is not repeated, because the fork that it counts never happened. That is so while its note
+/// names no voter ([`carried_out`]), or a voter that still votes with this node. While etcd is silent, it is unknown whether that voter
+/// still votes, and a new fork is counted. A new fork is also counted at an operator's confirmation: the peer may have taken over the last
+/// count and continued from it.
 fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
@@ -86,8 +88,8 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     Some(DurableState { lineage, alone_since, alone_revision, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
-/// Returns the write right before a force: the voter that the force removes, and the end of the log that it begins from, which a silent etcd did
-/// not show to the announcement. Nothing where the note has both.
+/// Returns the update of the durable note right before a force: the voter that the force removes, and the end of the log with which it
+/// begins, which a silent etcd did not report at the announcement. `None` if the note has both.
 pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
@@ -100,8 +102,8 @@ pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     is_news.then_some(Effect::WriteNote(DurableState { alone_since, without, ..note }))
 }
 
-/// Returns the other voter of two: by its data or its etcd or, while etcd has no leader, by what etcd shows without one. What this node published
-/// is older than its last change of members, so it names none.
+/// Returns the other voter of two: from this node's data, from its etcd or, while etcd has no leader, from what etcd reports without one.
+/// The published record is older than the last change of the members, so it is not used.
 fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     if evidence.disk.known().is_some() || evidence.own_etcd.known().is_some() {
         return proof::other_voter(evidence);
@@ -110,7 +112,7 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     told.voters().map(|member| member.id).find(|id| *id != told.member_id)
 }
 
-/// Returns our record with the fork that was announced. `nonce` distinguishes this write from every other.
+/// Returns the publication of this node's record with the announced fork. `nonce` distinguishes this write from every other one.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
@@ -121,7 +123,7 @@ pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {
     is_named(evidence) && evidence.own_lineage().is_some_and(|own| is_told(evidence, &own))
 }
 
-/// Returns whether the CIB has this lineage as ours.
+/// Returns whether the CIB records `lineage` as the cluster's newest one.
 fn is_told(evidence: &Evidence, lineage: &Lineage) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.lineage == *lineage)
 }
@@ -131,14 +133,14 @@ fn is_named(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.standalone_node.as_ref() == Some(&evidence.me.name))
 }
 
-/// Returns whether the CIB shows the announcement, and with it the record of this nonce, which was published after it.
+/// Returns whether this node's CIB shows the announcement, and the record with `nonce` that was published after it.
 pub(super) fn came_back(evidence: &Evidence, nonce: u64) -> bool {
     let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     own_record.is_some_and(|record| record.nonce == Some(nonce)) && announcement_is_seen(evidence)
 }
 
-/// Returns whether this node has announced that it runs standalone, and not taken that back. Where the note cannot be read
-/// it may have.
+/// Returns whether this node has announced that it runs standalone, and not taken the announcement back. If the durable note cannot be
+/// read, this returns true.
 pub(in crate::decide) fn may_be_announced(evidence: &Evidence) -> bool {
     evidence.last_note().is_none_or(|note| note.alone_since.is_some())
 }

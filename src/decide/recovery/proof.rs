@@ -11,9 +11,9 @@ use crate::decide::standing::{Standing, classify};
 use crate::decide::start::cold_start::{self, Chosen, Cluster, ColdStart};
 use crate::decide::start::put_back::{self, put_back_from};
 
-/// Returns whether the peer is out of the way. It is if it is confirmed down (fenced, or shut down cleanly), or confirmed
-/// stopped with its claim to run standalone given up. It is too if its record states that it holds no data, and no etcd runs
-/// there: then it waits for us, however often it is started.
+/// Returns whether the peer cannot serve without this node. Either the peer is confirmed down (fenced, or shut down cleanly), or it is
+/// confirmed stopped and has given up its claim to run standalone. Or it publishes that it holds no data, and no etcd runs there, so that
+/// each of its starts waits for this node.
 pub(in crate::decide) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
@@ -32,8 +32,8 @@ fn is_chosen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| Chosen::seen_in(evidence, cib) == Chosen::Me)
 }
 
-/// Returns whether a record is of the other voter next to ours, by our data or, while etcd runs, by etcd itself. A record of
-/// another member is older than that membership, and so is all else that this CIB contains of the peer.
+/// Returns whether `record` is of the other voter that this node's data or its running etcd names. A record of another member is older than
+/// that membership, and so is everything else of the peer in this CIB.
 fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     match (other_voter(evidence), &record.disk) {
         (Some(other), DataDir::Present(history)) => history.member_id == other,
@@ -41,7 +41,7 @@ fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     }
 }
 
-/// Returns the other voter, by the data of this node or by its etcd.
+/// Returns the other voter of two, from this node's data or its etcd.
 pub(super) fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     if let Some(Standing::VoterBeside(other)) = evidence.disk.known().map(classify) {
         return Some(other);
@@ -50,8 +50,8 @@ pub(super) fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     etcd.voters().map(|member| member.id).find(|id| *id != etcd.member_id)
 }
 
-/// Returns whether three or more vote, or the third voter does. Raft's own majority decides there, and a member continues
-/// with it or not at all. Running etcds count first, then what was published of them, which is older.
+/// Returns whether three or more members vote, or the third voter does. Then Raft's own majority decides, and a member continues with it or
+/// not at all. A running etcd counts more than this node's published record, which is older.
 pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
     let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     match (&evidence.own_etcd, &evidence.own_leaderless) {
@@ -61,10 +61,11 @@ pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
     }
 }
 
-/// Returns whether this node's data is proven to hold all that was acknowledged. Our etcd ran as a voter in this boot until
-/// the peer was lost, so nothing was acknowledged without it. And no node has recorded a fork that this node does not know,
-/// nor published that it is the sole voter. An agent of another kind publishes only the latter before it forces a new
-/// cluster. The remains of an earlier life were taken back before this boot remembered a voter (see `upkeep`).
+/// Returns whether this node's data provably holds every acknowledged write.
+///
+/// First, this node's etcd ran as a voter in this boot until the peer was lost, so nothing was acknowledged without it. Second, no node has
+/// recorded a fork that this node does not know, nor published that it is the sole voter. An agent of another kind publishes only the
+/// latter before it forces a new cluster. Entries of an earlier time were removed before this boot remembered a voter (see `upkeep`).
 pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
     has_proof(evidence, history.cluster_id, history.member_id) && put_back_from(evidence, history).is_none()
 }
@@ -80,10 +81,11 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
         && !evidence.was_left_behind()
 }
 
-/// Returns whether this sole voter's data is the newest. It is if this node knows every recorded fork. It is as well if the
-/// fork that it does not know is void: an announcement stays recorded when its force is called off, and the peer, which made
-/// it, has since left this node's cluster, votes next to it, gave its data up to join it, or learns from it. It never is if
-/// the peer claims a history of its own.
+/// Returns whether this sole voter's data is the newest, because this node knows every recorded fork, or the fork that it lacks is void.
+///
+/// The announcement of a fork stays recorded if its force is called off. The fork is void if the peer, which announced it, has since left
+/// this node's cluster, votes next to this node, gave up its data to join it, or learns from it. The data is never the newest if the peer
+/// claims a history of its own.
 pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     if matches!(&record.disk, DataDir::Present(history) if put_back_from(evidence, history).is_some()) {
@@ -104,16 +106,17 @@ pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState)
     !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || is_void)
 }
 
-/// Returns whether the peer's record contains every fork that this node does not know.
+/// Returns whether the peer's record contains every recorded fork that this node does not know.
 fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> bool {
     let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
     is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer)
 }
 
-/// Returns whether each fork that this voter of three does not know was called off, or given up half-way. The peer announced
-/// it, has published since that this node votes next to it, and waits for that vote. A node that carries a fork out has a
-/// nonce in its record until it publishes that it is the only voter. A committed third vote, with which this node could
-/// serve, is in the peer's log too, and nothing was forced from that.
+/// Returns whether each fork that this voter of three does not know was called off or given up half-way. The peer announced the fork, has
+/// published since then that this node votes next to it, and waits for that vote.
+///
+/// A node that carries a fork out has a nonce in its record until it publishes that it is the only voter. If the third vote, with which
+/// this node could serve, is committed, it is in the peer's log too, and nothing was forced from that log.
 pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
     evidence.cib.known().is_some_and(|cib| {
         let waits = |peer: &PublishedState| peer.nonce.is_none() && cold_start::counts_as_voter(peer, record);
@@ -121,39 +124,38 @@ pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedS
     })
 }
 
-/// Returns whether an operator gave up the peer by name. Where the peer is known to have continued without us, the operator
-/// has to accept the loss as well.
+/// Returns whether an operator gave up the peer by name. If the peer is known to have continued without this node, the operator also has to
+/// accept the loss of its writes.
 pub(in crate::decide) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
     let is_known = || evidence.was_left_behind() || put_back_from(evidence, history).is_some();
     evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !is_known())
 }
 
-/// Returns whether an operator's confirmation is about a member that runs. Its data is compared with the confirmation once
-/// etcd is stopped.
+/// Returns whether an operator's confirmation names the present peer and was given in this boot, while etcd runs. The agent compares this
+/// node's data with the confirmation once etcd is stopped.
 pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
     let word = evidence.confirmation.known();
     word.is_some_and(|word| word.boot_id == evidence.boot_id && word.lost_node == evidence.peer_name())
 }
 
-/// Returns whether `force_new_cluster` is set on this node and not on the peer. OpenShift's etcd operator (when it replaced
-/// the peer), its restore script or an administrator sets it: this node's data counts, whatever the peer holds. The
-/// attribute names no writes that may be lost. So where the peer is known to have continued without this data, only
-/// `confirm-recovery --accept-loss` gives up its writes. A snapshot that was restored here is of another cluster id, and was
-/// put here for that purpose.
+/// Returns whether `force_new_cluster` is set on this node and not on the peer, so that this node's data counts, whatever the peer holds.
+///
+/// OpenShift's etcd operator (when it replaced the peer), its restore script or an administrator sets the attribute. It names no writes
+/// that may be lost. So if the peer is known to have continued without this data, only `confirm-recovery --accept-loss` gives up the peer's
+/// writes. A restored snapshot is an exception: its cluster id differs, and it was put here for that purpose.
 pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
     let is_set = |cib: &Cib| cib.others.force_on_me && !cib.others.force_on_peer;
     let went_on = evidence.was_left_behind() || peer_votes_alone(evidence) || was_put_back(evidence).is_some();
     evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
 }
 
-/// Returns whether the peer's record states that it is the sole voter: this node's member was removed there, and no fork
-/// records that.
+/// Returns whether the peer's record names the peer as the sole voter: this node's member was removed there, and no fork records that.
 fn peer_votes_alone(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter)
 }
 
-/// Returns how far the data that is here had reached, where it was put back to before that.
+/// Returns this node's data and the position that it had reached, if the data was put back to an earlier state.
 fn was_put_back(evidence: &Evidence) -> Option<(&History, LogPosition)> {
     let Some(DataDir::Present(history)) = evidence.disk.known() else { return None };
     put_back_from(evidence, history).map(|reached| (history, reached))
@@ -165,12 +167,13 @@ fn is_restored(evidence: &Evidence) -> bool {
     ran_here.is_some_and(|ran| ran.cluster_id != history.cluster_id)
 }
 
-/// Returns whether the peer's machine never was a member since the cluster started here: a new node that replaces another.
+/// Returns whether the peer's machine has not joined since the cluster started here. Then it is a new node that replaces another one.
 pub(in crate::decide) fn peer_was_never_seen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.peer_node == PeerNode::NeverSeen)
 }
 
-/// Returns why a voter's data is not used to run standalone: nothing proves that it is complete, or it is known not to be.
+/// Returns why this node may not run standalone from a voter's data: nothing proves that the data is complete, or it is known to lack
+/// writes.
 pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refusal {
     let written = evidence.local.log_written;
     if evidence.last_note().is_none() {
@@ -185,8 +188,8 @@ pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPositio
     }
 }
 
-/// Refuses because the note cannot be read. It records how often this node ran standalone and whether it left, and no such
-/// decision is made without it.
+/// Returns the refusal for a durable note that cannot be read. The note records how often this node ran standalone and whether it left, and
+/// no decision about either is made without it.
 pub(in crate::decide) fn note_unreadable(evidence: &Evidence) -> Refusal {
     Refusal::NoteUnreadable { why: evidence.note.why_unknown().to_owned() }
 }

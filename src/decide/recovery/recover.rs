@@ -14,8 +14,8 @@ use crate::decide::standing::running_exit;
 use crate::decide::start::serve;
 use crate::decide::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
 
-/// Decides for a running etcd that may have to run standalone. The post-stop notification and, as the backstop, `monitor`
-/// ask this. `None` where nothing is to be recovered.
+/// Decides whether and how a running etcd comes to run standalone. The notification after the peer's stop asks this, and each monitor as a
+/// backstop. `None` if there is nothing to recover.
 pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(evidence, progress)),
@@ -50,7 +50,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     Some(announce(evidence, because))
 }
 
-/// Waits for a forced etcd to serve, because a new beginning would stop it.
+/// Waits for a forced etcd to serve, because a new announcement would stop it again.
 fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = "it was started as the only voter and does not serve yet".to_owned();
     if slow::has_time_for(evidence, FORCE_RESERVE_MS) {
@@ -64,8 +64,8 @@ fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     evidence.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
 
-/// Replaces a failure by success while an etcd that this monitor launched runs, and leaves it to the next monitor. Pacemaker
-/// would stop etcd after a failed monitor.
+/// Turns a failure into success while an etcd that this monitor launched runs, and leaves it to the next monitor. Pacemaker would stop etcd
+/// after a failed monitor.
 fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.because {
         Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if evidence.container_may_run() => {
@@ -75,7 +75,7 @@ fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// Returns why a running member may come to run standalone; `None` where it may not.
+/// Returns why a running member may come to run standalone; `None` if it may not.
 fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
         let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -91,7 +91,7 @@ fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     r2_rule_of_a_force(evidence).map(|rule| evidence.rule(rule))
 }
 
-/// Returns whether our member runs, has no leader, and is no learner as far as it reports.
+/// Returns whether this node's member runs, has no leader, and does not report that it is a learner.
 fn leaderless(evidence: &Evidence) -> bool {
     match &evidence.own_etcd {
         Fact::Known(etcd) => etcd.leader.is_none() && !etcd.is_learner,

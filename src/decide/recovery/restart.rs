@@ -19,19 +19,19 @@ use crate::decide::timing::{
     FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
 
-/// Returns whether the running etcd was started with force by an announcement of ours and has not served since: the force is
-/// in its configuration until then. Where the note cannot be read it may have been ours.
+/// Returns whether the running etcd was forced by this node's announcement and has not served since: until it serves, its configuration
+/// contains the force. If the durable note cannot be read, this counts as true.
 pub(super) fn was_forced(evidence: &Evidence) -> bool {
     let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
     forces && may_be_announced(evidence)
 }
 
-/// Decides while etcd runs: it is stopped only once the announcement is seen where others see it.
+/// Decides the step after an announcement while etcd still runs. etcd is stopped only once the announcement is visible in the CIB.
 pub(in crate::decide) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
     restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoVoteProxy::NotWanted))
 }
 
-/// Restarts etcd where no vote proxy votes. This way is always left.
+/// Restarts etcd because no vote proxy votes, for the reason `why`. A restart is possible in every case.
 pub(super) fn restart_instead(evidence: &Evidence, progress: &Progress, why: NoVoteProxy) -> Plan {
     let step =
         if why == NoVoteProxy::NotWanted { ReasonStep::StopBeforeForce } else { ReasonStep::RestartInstead { why } };
@@ -65,8 +65,8 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: ReasonSt
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::enter(phase, evidence.elapsed_ms), Reason::Step(because))
 }
 
-/// Calls a recovery off: the peer came back meanwhile and may vote with us, a third one votes, or we have a leader. etcd is
-/// not stopped, and no vote is cast by proxy. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
+/// Calls a recovery off if the peer has come back and may vote, a third voter votes, or this node's etcd has a leader. etcd is not stopped,
+/// and no vote is cast by proxy. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
 pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
     (evidence.has_a_leader() || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
 }
@@ -75,11 +75,12 @@ pub(super) fn look_anew() -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader))
 }
 
-/// Decides once etcd is stopped and a record that was written after that is back in our own CIB. Pacemaker applies writes in
-/// one order on all nodes, so this CIB is newer than the stop. After the stop no peer gets a leader without our vote. A
-/// voter claims first, remembers after that (`upkeep::claim_and_remember`), and needs both to continue: a peer that claims
-/// nothing here has no proof. Without this barrier, a CIB that lags behind would hide a peer that runs again, and both would
-/// run standalone.
+/// Decides at the barrier: etcd is stopped, and the record that was published after that is to appear in this node's own CIB.
+///
+/// Pacemaker applies writes in one order on all nodes, so a CIB with that record is newer than the stop. After the stop no peer gets a
+/// leader without this node's vote. A voter publishes its claim first, remembers it afterwards (`upkeep::claim_and_remember`), and needs
+/// both to continue. So a peer that claims nothing in this CIB has no proof. Without this barrier, an outdated CIB could hide a peer that
+/// runs again, and both would run standalone.
 pub(in crate::decide) fn decide_at_the_barrier(
     evidence: &Evidence,
     progress: &Progress,
@@ -116,7 +117,7 @@ pub(super) fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain:
 
 const FORCE: [Effect; 2] = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
 
-/// Decides after etcd has ended: its data determines, once more, whether it may be forced.
+/// Decides once etcd has ended: its data shows, a second time, whether a new cluster may be forced from it.
 fn decide_stopped(evidence: &Evidence) -> Plan {
     let Some(disk) = evidence.disk.known() else {
         return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
@@ -152,8 +153,8 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
-/// Returns whether the peer's record agrees no more that this sole voter's history is kept for a parameter: what the CIB has behind our
-/// own write differs from what the announcement rested on, and no operator vouches for it.
+/// Returns whether the peer's present record no longer agrees that this sole voter's history is kept (`two_histories=primary`). The CIB
+/// after this node's own write then differs from the one on which the announcement rested, and no operator vouches for this history.
 fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
     let (Some(cib), Some(me)) = (evidence.cib.known(), evidence.published_state()) else { return false };
     let DataDir::Present(history) = disk else { return false };
@@ -167,14 +168,14 @@ fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
     is_kept && !is_vouched_for && cib.peer_record.as_ref().is_none_or(|peer| answer(peer) == split)
 }
 
-/// Begins anew: what a start may do with two histories is decided there.
+/// Begins the action anew, so that the rules of a start decide which of two histories continues.
 fn look_whose_is_kept(evidence: &Evidence) -> Plan {
     let because = Reason::Waiting(Wait::PeerRecord { peer: evidence.peer_name().to_owned() });
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Refuses, because the force has no proof any more. A confirmation of other data is taken back: left in place, it would
-/// make the next start announce and stop etcd again, without end.
+/// Refuses a force that has no proof any more. A confirmation of other data is deleted, because otherwise each start would announce and
+/// stop etcd again, endlessly.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
     if !is_confirmed(evidence) {
@@ -185,8 +186,7 @@ fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
-/// Returns whether the peer is there again, and may hold data. Then a plain start is right, because this member is one of
-/// two voters.
+/// Returns whether the peer is there again and may hold data. Then a plain start is right, because this member is one of two voters.
 fn peer_came_back(evidence: &Evidence) -> bool {
     // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
     let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
@@ -198,10 +198,10 @@ fn r2_says_force(evidence: &Evidence) -> bool {
     r2_rule_of_a_force(evidence).is_some()
 }
 
-/// Returns the rule by which the cold-start table (R2) answers a force for both records; `None` where it answers something
-/// else. There is no such rule where the peer claims, is lost, or is in an unknown state, because it may then be running,
-/// whatever its record states. Our own data is not read while etcd runs, and until then our published record shows the
-/// voters; the data itself is checked before the force.
+/// Returns the rule by which the table of cold starts (R2) has this node force a new cluster; `None` if the table has another result.
+///
+/// If the peer claims, is lost or is in an unknown state, it may be running whatever its record contains, so the result is also `None`.
+/// While etcd runs, its data is not read, and this node's published record shows the voters. The data itself is checked before the force.
 pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
     // What was published before this node joined is of data that it has backed up since. For the rest the note is
@@ -218,7 +218,7 @@ pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     }
 }
 
-/// Returns whether the reason for the announced force still holds for the data as it is now that etcd has ended.
+/// Returns whether the reason for the announced force still holds for the data of the etcd that has now ended.
 fn may_force(evidence: &Evidence, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
     evidence.peer.is_none()

@@ -7,8 +7,8 @@ use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::DeadVote;
 use crate::decide::reason::NoVoteProxy;
 
-/// The releases of etcd that a vote proxy is tested with: of each line from this one on. Below, a sole voter acknowledges a write
-/// before it is on its disk.
+/// First release of each line of etcd with which the vote proxy is tested. In earlier releases a sole voter acknowledges a write before it
+/// is on its disk.
 const TESTED: [Version; 4] = [
     Version { minor: 4, patch: 21 },
     Version { minor: 5, patch: 5 },
@@ -16,7 +16,7 @@ const TESTED: [Version; 4] = [
     Version { minor: 7, patch: 0 },
 ];
 
-/// Returns the vote that a vote proxy may cast now, or why none does.
+/// Returns the vote that a vote proxy may cast now, or the reason that none may.
 pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoVoteProxy> {
     if evidence.recovery == Recovery::Restart {
         return Err(NoVoteProxy::NotWanted);
@@ -62,7 +62,7 @@ fn is_tested(version: Version) -> bool {
     TESTED.iter().any(|first| first.minor == version.minor && first.patch <= version.patch)
 }
 
-/// Returns the other voter, where there are exactly two and it is the member at the peer's address.
+/// Returns the id of the other voter, if there are exactly two voters and the other one has the peer's address.
 fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
     let voters: Vec<_> = told.voters().collect();
     let peer = evidence.peer.as_ref()?;
@@ -71,8 +71,8 @@ fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
     (voters.len() == 2 && is_among).then_some(other.id)
 }
 
-/// Returns our member, where it runs without a leader and is known to be a voter. It is known by its own answer or, where it
-/// has not answered since it started, by this boot's memory of it.
+/// Returns this node's member if it runs without a leader and is known to be a voter. It is known from etcd's own answer or, if etcd has
+/// not answered since its start, from this boot's memory.
 pub(super) fn leaderless_voter(evidence: &Evidence) -> Option<RunningVoter> {
     let remembered = evidence.running_voter().cloned()?;
     match &evidence.own_etcd {

@@ -22,7 +22,7 @@ use crate::decide::timing::{
     STOP_AND_LAUNCH_NEED_MS, VOTE_PROXY_NEEDS_MS,
 };
 
-/// Decides once the announcement was published, while etcd runs on.
+/// Decides the step after the announcement, while etcd keeps running: whether a vote proxy votes for the dead member.
 pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: u64, term: u64) -> Plan {
     let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
     if let Some(plan) = restart::called_off(evidence) {
@@ -62,7 +62,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     }
 }
 
-/// Decides after the vote, or the attempt: our etcd leads as the only voter, or the restart follows.
+/// Decides after the vote proxy has voted or tried to: this node's etcd leads as the only voter, or it is restarted.
 pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.leader.is_some());
     if let Some(etcd) = own.filter(|etcd| etcd.has_one_voter()) {
@@ -91,7 +91,8 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
     if matches!(plan.next, Next::Exit(_)) { in_vain(evidence, plan) } else { plan }
 }
 
-/// Remembers that the vote was in vain. A second attempt in the next action would leave no time for the restart.
+/// Adds to the plan that this boot remembers a vote proxy's vote in vain. A second attempt in the next action would leave no time for the
+/// restart.
 fn in_vain(evidence: &Evidence, mut plan: Plan) -> Plan {
     let memory = evidence.boot_state().map(|memory| BootState { in_vain: true, ..memory.clone() });
     plan.effects.extend(memory.map(Effect::Remember));

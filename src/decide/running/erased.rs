@@ -8,7 +8,8 @@ use crate::decide::plan::{Effect, Plan, Progress};
 use crate::decide::reason::{Reason, ReasonStep};
 use crate::decide::timing::{LOOK_FOR_A_RESTORED_RECORD_MS, LOOKS_FOR_A_RESTORED_RECORD};
 
-/// Restores the record, and looks again. Where it does not come back, what can be read counts.
+/// Restores this node's published record in the CIB, and observes again. After several attempts without success, the agent decides from the
+/// CIB as it is.
 pub(in crate::decide) fn restore(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if !is_erased(evidence) || progress.restores >= LOOKS_FOR_A_RESTORED_RECORD {
         return None;
@@ -18,8 +19,8 @@ pub(in crate::decide) fn restore(evidence: &Evidence, progress: &Progress) -> Op
     Some(Plan::then_look(vec![Effect::RestoreRecord], LOOK_FOR_A_RESTORED_RECORD_MS, progress, because))
 }
 
-/// Returns the progress that all else continues from, where no record is to be restored: the next one is looked for as often
-/// again.
+/// Returns the progress of an action with the number of attempts to restore this node's record set to zero, for the next time that
+/// Pacemaker erases it.
 pub(in crate::decide) fn not_restored(progress: &Progress) -> Cow<'_, Progress> {
     match progress.restores {
         0 => Cow::Borrowed(progress),
@@ -27,8 +28,8 @@ pub(in crate::decide) fn not_restored(progress: &Progress) -> Cow<'_, Progress> 
     }
 }
 
-/// Returns whether the record is only erased. A boot that remembers a voter has published it, and the attribute manager forgets it
-/// when Pacemaker ends here: then it is gone for good.
+/// Returns whether Pacemaker has erased this node's record from the CIB while its attribute manager still has it. A boot that remembers a
+/// voter has published the record. When Pacemaker ends on this node, the attribute manager forgets it, and the record is permanently lost.
 fn is_erased(evidence: &Evidence) -> bool {
     let is_erased = |cib: &Cib| cib.own_record.is_none() && cib.keeps_own_record;
     let remembers_a_voter = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());

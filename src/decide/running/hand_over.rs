@@ -19,12 +19,12 @@ use crate::decide::reason::{Held, Reason, ReasonStep, Wait};
 use crate::decide::recovery::slow;
 use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 
-/// For how many seconds users do not reach this node before its leader hands over.
+/// Seconds without access for users after which this node's leader hands over to the peer.
 const CUT_OFF_FOR_S: u64 = 10;
-/// The number of tries in a row that may be in vain.
+/// Number of consecutive hand-overs that may be tried in vain.
 const TRIES: u8 = 3;
 
-/// Hands leadership to the peer, where that is due.
+/// Hands leadership to the peer if a hand-over has been due for long enough. `None` if nothing is to be done.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: Exit) -> Option<Plan> {
     let (leading, memory) = (evidence.leading.as_deref()?, evidence.boot_state()?);
     let due = memory.hand_over.filter(|due| counted(evidence, etcd) == Some(*due))?;
@@ -47,7 +47,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit
     Some(Plan::exit(effects, exit, because))
 }
 
-/// Returns what this boot is to remember of a hand-over that is due: since when nothing obstructs it.
+/// Returns the hand-over that this boot is to remember as due, and the time since when nothing obstructs it; `None` if none is due.
 pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     let leading = evidence.leading.as_deref()?;
     let cause = cause(evidence, etcd).filter(|_| held(evidence, etcd).is_none())?;
@@ -56,7 +56,8 @@ pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     Some(counts.unwrap_or(HandOver { cause, since_s: leading.boot_s, tries: 0 }))
 }
 
-/// Returns why leadership is to leave this node, whatever obstructs that: half of F1, and F7.
+/// Returns why leadership is to leave this node, whatever obstructs it: the peer is the configured primary, or users cannot reach this
+/// node.
 fn cause(evidence: &Evidence, etcd: &Etcd) -> Option<Cause> {
     let leading = evidence.leading.as_deref().filter(|_| etcd.leads())?;
     let peer = evidence.peer.as_ref()?;
@@ -67,7 +68,7 @@ fn cause(evidence: &Evidence, etcd: &Etcd) -> Option<Cause> {
     (leading.failback && leading.primary.as_ref() == Some(&peer.name)).then_some(Cause::Primary)
 }
 
-/// Returns what keeps the peer from leading: the other half of F1, F2 and F3.
+/// Returns what keeps the peer from leading: it lacks a vote or entries, users cannot reach it, or the cluster is not at rest.
 fn held(evidence: &Evidence, etcd: &Etcd) -> Option<Held> {
     let Some(cib) = evidence.cib.known() else { return Some(Held::CibUnknown) };
     let Some(peer) = evidence.peer_etcd.known() else { return Some(Held::Silent) };
@@ -89,7 +90,7 @@ fn held(evidence: &Evidence, etcd: &Etcd) -> Option<Held> {
     conditions.into_iter().find(|(is_so, _)| *is_so).map(|(_, held)| held)
 }
 
-/// Returns how many seconds are left of the delay; none where nothing is counted yet.
+/// Returns the seconds that are left until a hand-over; `None` if this boot does not remember one as due.
 fn left_s(leading: &Leading, cause: Cause) -> Option<u64> {
     let delay_s = match cause {
         Cause::Primary => leading.delay_s,
@@ -98,24 +99,24 @@ fn left_s(leading: &Leading, cause: Cause) -> Option<u64> {
     Some(delay_s.saturating_sub(leading.ready_for_s?))
 }
 
-/// Target of leadership, for operators.
+/// Node to which leadership is to go, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outlook {
-    /// The configured primary leads.
+    /// The configured primary already leads.
     PrimaryLeads,
-    /// This node is the primary; the leader's agent counts these seconds.
+    /// This node is the primary and follows. The leader's agent hands leadership over once this node has been well for `delay_s` seconds.
     PeerHandsOver { delay_s: u64 },
-    /// Leadership does not go back to the primary, which follows.
+    /// The primary follows, and no parameter returns leadership to it.
     NotWanted,
-    /// In so many seconds, if nothing comes in the way.
+    /// Leadership moves in `seconds` seconds, if nothing obstructs it until then.
     In { cause: Cause, seconds: u64 },
-    /// Nothing is counted while this is so.
+    /// Leadership is to move, and the obstacle `by` prevents it. The delay begins once the obstacle ends.
     Held { cause: Cause, by: Held },
-    /// All tries that are made were in vain.
+    /// Leadership is to move, but every allowed attempt was in vain, so no other one follows for now.
     Rests { cause: Cause },
 }
 
-/// Returns where leadership is to go; none where no node is to lead, or no leader is known.
+/// Returns where leadership is to go; `None` if no node is configured to lead, or etcd has no leader.
 pub fn outlook(evidence: &Evidence) -> Option<Outlook> {
     let leading = evidence.leading.as_deref()?;
     let etcd = evidence.own_etcd.known().filter(|etcd| etcd.leader.is_some())?;
@@ -141,7 +142,7 @@ pub fn outlook(evidence: &Evidence) -> Option<Outlook> {
 }
 
 impl Outlook {
-    /// Returns it in words; `me` is this node, and the configured primary is what they follow.
+    /// Returns the outlook as the rest of a sentence about the configured primary; `me` is this node.
     pub fn sentence(&self, me: &str, peer: &str) -> String {
         match self {
             Self::PrimaryLeads => "it leads".to_owned(),

@@ -8,10 +8,10 @@ use crate::decide::plan::{Effect, Plan, Progress, Via};
 use crate::decide::reason::{Reason, ReasonStep, Wait};
 use crate::decide::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
-/// The number of polls in a row that have to see a learner close to its leader before it is promoted.
+/// Number of consecutive observations that must find a learner close to its leader before it is promoted.
 const POLLS_NEEDED: u8 = 2;
 
-/// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
+/// Adds the peer to the member list as a learner if it is not listed at all. It never changes a member that is listed.
 pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref()?;
     // Two voters with a leader are this node and its peer, whatever URL the peer's member was given; the third voter is
@@ -34,8 +34,8 @@ pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
     Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Lists a peer that is confirmed to be gone, before it returns: what others read in the member list is then that the voter
-/// is to have a second member. An unstarted learner counts for no majority, and a cluster with one voter is not forced again.
+/// Adds a peer that is confirmed gone to the member list as a learner, before it returns. The member list then shows other programs that a
+/// second member is to come. A learner that has not started counts for no majority, and a cluster with one voter is not forced again.
 pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let is_gone = match peer_word(evidence) {
         PeerStatus::Down => true,
@@ -47,16 +47,16 @@ pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan>
     if is_gone && has_a_place { list_returning_peer(evidence, etcd) } else { None }
 }
 
-/// Removes a third voter from etcd's one place for a learner. The agent that needs the place observes again once the third
-/// voter is gone.
+/// Removes a third voter that is a learner, because etcd has one place for a learner. The agent that needs the place observes again once it
+/// is free.
 pub(in crate::decide) fn make_place(third_voter: &Member, via: Via) -> Plan {
     let effects = vec![Effect::RemoveMember { id: third_voter.id, via }];
     let because = Reason::Step(ReasonStep::ThirdVoterMakesPlace { id: third_voter.id });
     Plan::then_look(effects, LOOK_AT_THE_LIST_MS, Progress::default(), because)
 }
 
-/// Lists a peer that starts and is not listed, where the notification before its start was missed. The peer cannot list
-/// itself next to a third voter that only this node's agent knows.
+/// Adds a starting peer to the member list if the notification before its start was missed. The peer cannot do that itself next to a third
+/// voter that only this node's agent knows.
 pub(super) fn list_starting_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let starts = peer_word(evidence) == PeerStatus::Starting;
     if starts && evidence.third_voter_in_the_learners_place(etcd).is_some() {
@@ -66,7 +66,7 @@ pub(super) fn list_starting_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pla
     }
 }
 
-/// Names a peer that is listed as a learner and has not started: an agent of another kind starts only then.
+/// Publishes the name of a peer that is listed as a learner and has not started, because an agent of another kind starts only then.
 pub(super) fn name_listed_learner(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let peer = evidence.peer.as_ref()?;
     let waits = etcd.is_voter_with_leader() && awaits_the_peer(evidence, etcd);
@@ -80,9 +80,9 @@ pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
     entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
 }
 
-/// Removes a learner at an address of no known node (one that was replaced, or taken out of `node_ip_map`): etcd allows one
-/// learner, and it would keep the peer out. A stranger that votes is never touched, nor one of two voters of the pair: an
-/// administrator adds it. Nor is the third voter, which an administrator has named in the CIB.
+/// Removes a learner whose address belongs to no known node: it was replaced, or taken out of `node_ip_map`. etcd allows one learner, so it
+/// would keep the peer out. This never removes a voter outside of the pair, which an administrator added, one of the pair's two voters, or
+/// the third voter that the CIB names.
 pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     evidence.cib.known()?;
     if evidence.voters_of_the_pair(etcd) != 1 {
@@ -104,7 +104,7 @@ pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     ))
 }
 
-/// Removes the peer's learner where OpenShift is deleting its Machine: the deletion waits until the member is gone.
+/// Removes the peer's learner if OpenShift is deleting its Machine, because the deletion waits until the member is gone.
 pub(super) fn remove_deleted_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref().filter(|_| evidence.machine_is_deleted() && etcd.is_voter_with_leader())?;
     let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
@@ -113,8 +113,7 @@ pub(super) fn remove_deleted_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
     Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
-/// learner, or none that answers.
+/// Promotes the peer if it is a learner that has caught up, or observes again if it may soon have. `None` if no learner answers.
 pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref().filter(|_| !evidence.machine_is_deleted())?;
     let learner = started_learner(evidence, etcd)?;
@@ -129,20 +128,20 @@ pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress
     Some(Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, Progress { polls_caught_up: 0, ..progress.clone() }, because))
 }
 
-/// Counts the polls in a row with a small lag, for the voter that promotes and for the learner that asks for it. etcd
-/// promotes a learner at 90 % of the leader's index, which can be a million entries short. So a small absolute lag is asked
-/// for, in two polls in a row. An unknown lag breaks the row.
+/// Returns the number of consecutive observations with a small lag, for the voter that promotes and for the learner that asks for it. etcd
+/// itself promotes a learner at 90 % of the leader's index, which can be a million entries short. So this requires a small absolute lag, in
+/// two consecutive observations. An unknown lag resets the count.
 pub(super) fn polls_caught_up(evidence: &Evidence, progress: &Progress, lag: Option<u64>) -> u8 {
     let is_close = lag.is_some_and(|lag| lag <= evidence.promote_max_lag);
     if is_close { progress.polls_caught_up.saturating_add(1) } else { 0 }
 }
 
-/// Returns whether a learner that was close enough in so many polls is promoted.
+/// Returns whether a learner was close enough to the leader in `polls` consecutive observations to be promoted.
 pub(super) fn has_caught_up(polls: u8) -> bool {
     polls >= POLLS_NEEDED
 }
 
-/// Returns the number of entries that `learner` lacks of the leader's.
+/// Returns the number of the leader's log entries that `learner` lacks.
 pub(super) fn lag_behind(leader: &Etcd, learner: &Etcd) -> u64 {
     leader.index.saturating_sub(learner.index)
 }
@@ -151,23 +150,22 @@ fn look_again(progress: Progress, lag: u64) -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_A_LEARNER_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
 }
 
-/// Returns the peer's entry, where it is a learner that has started and we may promote it.
+/// Returns the peer's entry in the member list if it is a started learner and this node may promote it.
 pub(super) fn started_learner<'a>(evidence: &Evidence, etcd: &'a Etcd) -> Option<&'a Member> {
     let peer = evidence.peer.as_ref()?;
     let entry = etcd.member_at(peer)?;
     (etcd.is_voter_with_leader() && entry.is_learner && entry.has_started()).then_some(entry)
 }
 
-/// Returns the number of entries that the learner lacks, by its own answer. Only the listed learner's answer counts.
+/// Returns the number of log entries that the listed learner lacks, from its own answer. `None` if another member answers at its address.
 fn lag_of(evidence: &Evidence, etcd: &Etcd, learner: &Member) -> Option<u64> {
     let answer = evidence.peer_etcd.known()?;
     let same = answer.member_id == learner.id && answer.cluster_id == etcd.cluster_id && answer.leader.is_some();
     same.then(|| lag_behind(etcd, answer))
 }
 
-/// Publishes a fork that only this node's note has. When two partitions merge, one CIB wins, and it may lack a fork that was
-/// recorded in the other one. Other data is known to be left behind by the CIB only, and a peer that joins takes the forks
-/// over from there.
+/// Publishes a fork that only this node's durable note records. When two partitions merge, one CIB wins, and it may lack a fork that the
+/// other one recorded. Only the CIB shows that other data was left behind, and a peer that joins takes the forks over from the CIB.
 pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     // Between two voters the note gives way, see `settle`; the history of a sole voter is the one that counts.
@@ -179,18 +177,18 @@ pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effec
     (etcd.is_voter_with_leader() && is_missing).then_some(Effect::PublishLineage(own))
 }
 
-/// Publishes the fork of this node's note when Pacemaker has come back next to a running etcd. Of two CIBs, the one that
-/// counts may be the one that the fork never reached. Its etcd may wait for its first leader, and cannot report what it
-/// holds, but the note can. The peer may start once this probe has answered.
+/// Publishes the fork in this node's durable note when Pacemaker has come back next to a running etcd. If two CIBs met, the winning one may
+/// lack the fork. The etcd may still wait for its first leader and report nothing, but the note has the fork. The peer may start once this
+/// probe has ended.
 pub(super) fn fork_of_this_node(evidence: &Evidence) -> Option<Effect> {
     let cib = evidence.cib.known().filter(|cib| cib.own_record.is_none())?;
     let note = evidence.last_note().filter(|note| note.alone_since.is_some())?;
     (cib.own_lineage.as_ref() != Some(&note.lineage)).then_some(Effect::PublishLineage(note.lineage))
 }
 
-/// Publishes a fork that the peer's record contains, and no lasting attribute: of two CIBs that met, the one that counts
-/// never received it. If the peer is lost before it publishes that anew, its record goes with it, and this node would take
-/// its own data for the newest.
+/// Publishes a fork that the peer's record contains and that no lasting attribute has, because the CIB that won a merge never received it.
+/// If the peer were lost before it publishes the fork again, its record would be lost too. Then this node would take its own data for the
+/// newest.
 pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     let told = &cib.peer_record.as_ref()?.lineage;
@@ -198,7 +196,7 @@ pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect>
     (is_missing && told.is_beyond(&own)).then(|| Effect::PublishPeerLineage(told.clone()))
 }
 
-/// Takes back what no longer holds once there are two voters: no node is a sole voter, and none is a learner.
+/// Removes published entries that do not hold with two voters: the name of a sole voter, and the name of a learner.
 pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     let mut effects = Vec::new();
     if etcd.is_learner || etcd.voters().count() < 2 {

@@ -46,14 +46,13 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     }
 }
 
-/// Returns the check that a serving etcd failed. Without a leader nothing can be confirmed, and other rules decide about
-/// that, and about silence.
+/// Returns the error of a check that a serving etcd failed. Without a leader no check can succeed, so other rules decide then.
 fn failed_check(evidence: &Evidence) -> Option<&str> {
     evidence.local.failed_check.as_deref().filter(|_| evidence.has_a_leader())
 }
 
-/// Fails a monitor for a check, after a time. For up to an election timeout, an etcd names a leader that has died, or leads
-/// without the other voter. A check that fails then is for a recovery, and a restart would obstruct that.
+/// Fails a monitor because of a failed check, after a wait. For up to an election time-out, an etcd names a leader that has died, or leads
+/// without the other voter. A recovery handles such a failure, and a restart would obstruct it.
 fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_SILENT_ETCD_MS);
     if evidence.elapsed_ms < of_a_monitor_ms(evidence, patience_ms) {
@@ -62,12 +61,12 @@ fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     evidence.refuse(Refusal::CheckFailed { why: why.to_owned() })
 }
 
-/// Returns this patience, or a shorter one where a monitor would have no time for its answer.
+/// Returns the wait `ms`, or a shorter one if a monitor would have no time left for its result.
 fn of_a_monitor_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.min(evidence.budget_ms.saturating_sub(MONITOR_RESERVE_MS))
 }
 
-/// Turns the end of a recovery, which is that of a start, into the answer that Pacemaker expects of a monitor.
+/// Replaces the result of a recovery, which is that of a start, by the result that Pacemaker expects of a monitor.
 fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.next {
         Next::Exit(Exit::Success) => Plan { next: Next::Exit(running_exit(evidence)), ..plan },
@@ -75,8 +74,8 @@ fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// Waits for a restart by OpenShift's watcher of certificates, which sets `restart_no_leave` and restarts the container by
-/// itself. A CIB that does not answer may contain that attribute.
+/// Waits for a restart by OpenShift's certificate watcher, which sets `restart_no_leave` and restarts the container itself. If the CIB does
+/// not answer, that attribute may be set, so this waits too.
 fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let wait = match &evidence.cib {
         Fact::Known(cib) if cib.others.restart_no_leave => Wait::Restart,
@@ -92,7 +91,7 @@ fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         .then(|| Plan::then_look(Vec::new(), LOOK_FOR_A_RETURN_MS, progress.clone(), Reason::Waiting(wait)))
 }
 
-/// Answers a probe at once, and publishes this node's record, so that a peer that starts first need not wait for it.
+/// Ends a probe at once, and publishes this node's record, so that a peer that starts first need not wait for the record.
 pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     if let Fact::Unknown(why) = &evidence.container {
         return evidence.refuse(Refusal::ContainerUnknown { why: why.clone() });
@@ -117,9 +116,8 @@ pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     Plan::exit(told.into_iter().collect(), running_exit(evidence), Reason::Running(health))
 }
 
-/// Restores the record of a joining node. Pacemaker has come back next to a running etcd, and the record that this node
-/// published when it joined went with its former life. A sole voter that waits until its peer has given up what it once
-/// announced waits for that record.
+/// Returns the record of a joining node, which Pacemaker lost when it restarted next to a running etcd. The peer, a sole voter, may wait
+/// for this record: it shows that this node has given up what it once announced.
 fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
     let says_nothing = evidence.cib.known().is_some_and(|cib| cib.own_record.is_none());
     let joins = evidence.note.known().is_some_and(|note| note.joins);
@@ -157,9 +155,9 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
     is_at_rest.then(hand_over).flatten().unwrap_or(kept)
 }
 
-/// Returns the answer of a monitor that ran out of time in the middle of its work. Unfinished work does not make an etcd
-/// that serves a failure, and an etcd that a recovery launched may run. The next monitor observes it; after a monitor that
-/// fails Pacemaker stops it. `None` where nothing was launched, and etcd does not run or answer.
+/// Returns the result of a monitor that ran out of time. A serving etcd does not count as failed because of unfinished work, and an etcd
+/// that a recovery launched may run. Pacemaker would stop either of them after a failed monitor, so the next monitor observes them. `None`,
+/// a failure, if nothing was launched, and etcd does not run or answer.
 pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     let launches = plan.effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)));
     let phase = match &plan.next {
@@ -176,8 +174,8 @@ pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) ->
     runs.then(|| running_exit(evidence))
 }
 
-/// Returns the answer of a monitor after its upkeep failed. A failed write does not make a serving etcd fail, because
-/// Pacemaker would restart it.
+/// Returns the result of a monitor that could not write something down. A serving etcd does not count as failed for that, because Pacemaker
+/// would restart it.
 pub(in crate::decide) fn decide_after_failed_upkeep(evidence: &Evidence) -> Exit {
     if answers(evidence) { running_exit(evidence) } else { Exit::Retriable }
 }
@@ -195,7 +193,7 @@ fn without_a_leader(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::exit(counted, running_exit(evidence), Reason::Running(leaderless(evidence)))
 }
 
-/// Fails where no vote comes by itself. An etcd that is late may still serve, and is not restarted for that.
+/// Fails a monitor if a missing vote will not come without a restart. It does not fail while etcd may only be late and still serve.
 fn without_hope(evidence: &Evidence) -> Option<Plan> {
     if slow::may_answer_yet(evidence) {
         return None;
@@ -203,8 +201,8 @@ fn without_hope(evidence: &Evidence) -> Option<Plan> {
     without_proof(evidence).or_else(|| waits_in_vain(evidence)).or_else(|| without_record(evidence))
 }
 
-/// Fails where the CIB has the fork that this node announced and not its record, which calls the fork off. The peer does not
-/// start next to that fork. Only a start reads the data that the record is made of.
+/// Fails a monitor if the CIB records the fork that this node announced but lacks this node's record, which shows the fork as called off.
+/// The peer does not start next to such a fork. Only a start reads the data from which the record is made.
 fn without_record(evidence: &Evidence) -> Option<Plan> {
     let cib = evidence.cib.known()?;
     let is_of_this_node = cib.lineage.forks > 0 && cib.lineage.by == evidence.me.name;
@@ -214,8 +212,8 @@ fn without_record(evidence: &Evidence) -> Option<Plan> {
         .then(|| evidence.refuse(Refusal::EtcdDoesNotAnswer { why: why() }))
 }
 
-/// Refuses for a voter that never had a leader in this boot, with a peer that is confirmed down, so that the operator sees
-/// that it waits. A learner only waits for its voter.
+/// Refuses for a voter that has had no leader in this boot while the peer is confirmed down, so that the operator sees that it waits. A
+/// learner is not refused, because it only waits for its voter.
 fn without_proof(evidence: &Evidence) -> Option<Plan> {
     let learner = evidence.own_etcd.known().is_some_and(|etcd| etcd.is_learner);
     if learner || proof::votes_among_many(evidence) || peer_word(evidence) != PeerStatus::Down {
@@ -225,10 +223,9 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
     Some(evidence.refuse(proof::without_proof(evidence, position)))
 }
 
-/// Fails a voter that waits for the vote of a peer that has lost its data, or has left: that vote never comes. This member
-/// may have become a voter since it published its record, or the only one, or have missed that its peer ran standalone. Its
-/// next start reads its data again, and runs standalone or reports what an operator can do. A sole voter needs no vote, and
-/// is slow.
+/// Fails a voter that waits for a peer whose data is lost or that has left, because that peer's vote never comes. Since this node published
+/// its record, it may have become a voter or the sole voter, or may have missed that its peer ran standalone. Its next start reads its
+/// data, and runs standalone or reports what an operator can do. A sole voter needs no vote, and is only slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
     if proof::votes_among_many(evidence) {
         return None;
@@ -255,21 +252,20 @@ fn leaderless(evidence: &Evidence) -> Health {
     Health::LeaderlessPeerNotConfirmed { peer }
 }
 
-/// Returns the names of the nodes that give a majority back when they return.
+/// Returns the names of the members that restore a majority when they return.
 fn others(evidence: &Evidence) -> String {
     let third_voter = evidence.third_voter().map(|third_voter| format!(" or {}", third_voter.name)).unwrap_or_default();
     format!("{}{third_voter}", evidence.peer_name())
 }
 
-/// Answers for an etcd with auth that refuses this agent. It serves, and a restart would only end that. It is published
+/// Ends a monitor of an etcd whose auth rejects this agent. The etcd serves, and a restart would only end that. The rejection is published
 /// once, like an alarm.
 fn serves_unseen(evidence: &Evidence) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Runs);
     Plan::exit(effects, running_exit(evidence), Reason::Running(unseen(evidence)))
 }
 
-/// Decides without an answer. An etcd that has never had a leader answers no client and is fine; one that served and fell
-/// silent is not.
+/// Decides for an etcd that does not answer. If it has not had a leader in this boot, that is normal. If it served before, it has failed.
 fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     if let Some(plan) = recover::decide(evidence, progress) {
         return plan;

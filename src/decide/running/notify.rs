@@ -16,9 +16,8 @@ use crate::decide::timing::{
 
 type Answer = fn(&Evidence, &Progress, &Notify) -> Plan;
 
-/// Returns whether anything may follow from the notification. Any other one is answered without an observation. On a slow
-/// machine an observation takes seconds, and Pacemaker sends two notifications that prove nothing before the one that
-/// follows fencing.
+/// Returns whether the agent may have to act on this notification. Any other one ends without an observation. On a slow machine an
+/// observation takes seconds, and Pacemaker sends two irrelevant notifications before the one after fencing.
 pub fn is_heeded(notify: &Notify) -> bool {
     answer_to(notify).is_some()
 }
@@ -41,7 +40,7 @@ fn answer_to(notify: &Notify) -> Option<Answer> {
     }
 }
 
-/// Lists the peer, which is about to start.
+/// Adds the peer to the member list before its start.
 fn before_start(evidence: &Evidence, _: &Progress, notify: &Notify) -> Plan {
     let listed = match &evidence.own_etcd {
         Fact::Known(etcd) if notify.start.contains(evidence.peer_name()) => {
@@ -55,7 +54,7 @@ fn before_start(evidence: &Evidence, _: &Progress, notify: &Notify) -> Plan {
     listed.unwrap_or_else(nothing)
 }
 
-/// Decides after a start: a learner is watched until it votes, so that the node that starts learns that it does.
+/// Decides after the peer's start: observes a learner until it votes, so that the starting node sees its vote.
 fn after_start(evidence: &Evidence, progress: &Progress, _: &Notify) -> Plan {
     let Fact::Known(etcd) = &evidence.own_etcd else { return nothing() };
     let patience_ms = slow::patience_ms(evidence, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS);
@@ -73,7 +72,7 @@ fn after_start(evidence: &Evidence, progress: &Progress, _: &Notify) -> Plan {
     kept(evidence, progress, etcd, Exit::Success, health(etcd))
 }
 
-/// Runs standalone at once if the peer's stop, which also follows fencing, cost us the leader.
+/// Begins a recovery at once if this node's etcd lost its leader by the peer's stop. Pacemaker also reports a fencing as a stop.
 fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan {
     if !notify.stop.contains(evidence.peer_name()) {
         return nothing();
@@ -82,7 +81,7 @@ fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan
         .map_or_else(|| Plan::exit(Vec::new(), Exit::Success, not_now(evidence)), as_notified)
 }
 
-/// Turns the exit of a promoted instance into success, because a notification reports no role.
+/// Replaces the result of a promoted instance by success, because a notification reports no role.
 fn as_notified(plan: Plan) -> Plan {
     match plan.next {
         Next::Exit(Exit::Promoted) => Plan { next: Next::Exit(Exit::Success), ..plan },
@@ -90,7 +89,7 @@ fn as_notified(plan: Plan) -> Plan {
     }
 }
 
-/// Returns why the node that is left does not run standalone now.
+/// Returns why this node does not run standalone now, after the peer's stop.
 fn not_now(evidence: &Evidence) -> Reason {
     match &evidence.own_etcd {
         _ if !evidence.container_may_run() => Reason::Running(Health::NotRunning),

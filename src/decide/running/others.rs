@@ -5,11 +5,11 @@ use crate::decide::evidence::{Cib, Etcd, Evidence, START_OPERATION};
 use crate::decide::plan::{Effect, Notice};
 use crate::decide::timing::QUICK_FAILURES;
 
-/// The largest lag of the published revision while etcd runs: the CIB is written to disk with every change, and nothing of
-/// ours depends on it. It is exact after every start and stop, and while this voter is the only one.
+/// Largest lag, in revisions, of the published revision while etcd runs. The CIB is written to disk at every change, and no decision of
+/// this agent uses the revision. It is exact after every start and stop, and while this node is the sole voter.
 const REVISION_LAG: u64 = 10_000;
 
-/// Publishes what others read once a start has succeeded. What others asked of the start is done now.
+/// Publishes what other programs read after a successful start, and clears their requests to this start, which are now fulfilled.
 pub(super) fn served(evidence: &Evidence) -> Vec<Effect> {
     let Some(cib) = evidence.cib.known() else { return Vec::new() };
     let mut effects = told(evidence);
@@ -26,7 +26,7 @@ pub(super) fn served(evidence: &Evidence) -> Vec<Effect> {
     effects
 }
 
-/// Publishes what a running member keeps right. `restart_no_leave` stays: it is set while etcd runs, for the stop to come.
+/// Publishes what other programs read about a running member. `restart_no_leave` stays set, because it is meant for the next stop.
 pub(super) fn runs(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     let Some(cib) = evidence.cib.known() else { return Vec::new() };
     let mut effects = told(evidence);
@@ -48,7 +48,7 @@ pub(super) fn runs(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     effects
 }
 
-/// Publishes the revision, where it differs from the published one.
+/// Publishes the revision that OpenShift's sidecar last wrote, if it differs from the published one.
 pub(super) fn revision(evidence: &Evidence) -> Option<Effect> {
     let published = evidence.cib.known()?.others.revision;
     let revision = evidence.local.revision.filter(|revision| Some(*revision) != published)?;
@@ -65,22 +65,24 @@ fn told(evidence: &Evidence) -> Vec<Effect> {
     notices.map(Effect::TellOthers).collect()
 }
 
-/// The number of failures of one operation that Pacemaker is left with. It adds up those of all operations, never forgets
-/// any by itself, and at `migration-threshold` (60 in OpenShift) bans etcd from the node until an operator cleans up. A
-/// repeated refusal would end so after a quarter of an hour. This number is well below that, and high enough to be seen, and
-/// for a start to take its time.
+/// Number of failures of one operation that stay counted in Pacemaker.
+///
+/// Pacemaker adds up the failures of all operations and forgets none by itself. At `migration-threshold` (60 in OpenShift) it bans etcd
+/// from the node until an operator cleans up, so a repeated refusal would end in a ban after a quarter of an hour. This number is well
+/// below the threshold. It is high enough to be seen, and for a start to take its time.
 const FAILURES_LEFT: u64 = 8;
 
-/// The failed starts that are left on a node that serves. The next ones are in vain at `QUICK_FAILURES` more, and that sum
-/// has to fit below.
+/// Number of failed starts that stay counted in Pacemaker on a serving node. Starts count as failing for good at `QUICK_FAILURES` more, and
+/// that sum must not exceed [`FAILURES_LEFT`].
 const START_FAILURES_LEFT: u64 = FAILURES_LEFT - QUICK_FAILURES;
 
-/// Takes back the failures that Pacemaker counted beyond that.
+/// Returns the effects that reduce Pacemaker's failure counts to [`FAILURES_LEFT`].
 pub(in crate::decide) fn failures(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(evidence, |_| FAILURES_LEFT)
 }
 
-/// Does the same where etcd serves.
+/// Returns the effects that reduce Pacemaker's failure counts on a node whose etcd serves: starts to [`START_FAILURES_LEFT`], other
+/// operations to [`FAILURES_LEFT`].
 pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(
         evidence,
@@ -88,7 +90,7 @@ pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
     )
 }
 
-/// Returns the number of failed starts that stay counted once the rest is taken back.
+/// Returns the number of failed starts that stay counted in Pacemaker on a serving node.
 pub(super) fn start_failures_left(cib: &Cib) -> u64 {
     cib.own_start_failures.min(START_FAILURES_LEFT)
 }

@@ -13,7 +13,8 @@ use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::decide::recovery::{proof, slow};
 use crate::decide::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS};
 
-/// Yields to the primary, where that is due: first the claim goes, then the monitor fails, and Pacemaker stops etcd.
+/// Yields to the configured primary if that is due. First this node gives up its claim to run standalone, then the monitor fails, and then
+/// Pacemaker stops etcd.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let leading = yields_to_peer(evidence)?;
     if left_s(leading) != 0 || leading.leaderless_for_s.is_none() || !may_yield(evidence) {
@@ -35,7 +36,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), because))
 }
 
-/// Returns what this boot is to remember of an etcd that has lost its leader next to the primary: since when.
+/// Returns the effect that remembers when this node's etcd lost its leader while the configured primary is the peer.
 pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     let leading = yields_to_peer(evidence).filter(|leading| leading.leaderless_for_s.is_none())?;
     // A memory that cannot be read may hold a voter.
@@ -45,18 +46,18 @@ pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     is_readable.then_some(Effect::Remember(BootState { boot_id, leaderless_since_s, hand_over: None, ..memory }))
 }
 
-/// Returns the parameters if half of Y1 holds: the peer is the primary, and this node is to yield to it at some time.
+/// Returns the parameters about the primary if the peer is the primary and this node is to yield to it after some time (half of rule Y1).
 fn yields_to_peer(evidence: &Evidence) -> Option<&Leading> {
     let peer = &evidence.peer.as_ref()?.name;
     evidence.leading.as_deref().filter(|leading| leading.patience_s > 0 && leading.primary.as_ref() == Some(peer))
 }
 
-/// Returns how many seconds are left of the patience.
+/// Returns the seconds that are left until this node yields to the primary.
 fn left_s(leading: &Leading) -> u64 {
     leading.patience_s.saturating_sub(leading.leaderless_for_s.unwrap_or_default())
 }
 
-/// Returns whether Y2 to Y4 hold, and etcd has no leader now.
+/// Returns whether this node may yield now: etcd has no leader, the peer is well and claims, and no third voter is there (rules Y2 to Y4).
 fn may_yield(evidence: &Evidence) -> bool {
     let is_led = |etcd: &Etcd| etcd.leader.is_some();
     // Where the peer's etcd has a leader, this one may only be too slow to answer.
@@ -77,16 +78,16 @@ fn may_go_on(cib: &Cib) -> bool {
         && !cib.peer_leaves
 }
 
-/// The node that yields, for people.
+/// Node that yields when etcd's network parts, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yielding {
-    /// This node, in so many seconds.
+    /// This node yields in `seconds` seconds.
     ThisNode { seconds: u64 },
-    /// The peer, once its patience of so many seconds is over.
+    /// The peer yields once it has had no leader for `patience_s` seconds.
     ThePeer { patience_s: u64 },
 }
 
-/// Returns which node yields while neither has a leader; none where the two wait for each other.
+/// Returns which node yields while this node's etcd has no leader; `None` if the two nodes wait for each other.
 pub fn yielding(evidence: &Evidence) -> Option<Yielding> {
     let leading = evidence.leading.as_deref().filter(|leading| leading.patience_s > 0)?;
     if !evidence.container_may_run() || evidence.has_a_leader() {
@@ -105,7 +106,7 @@ fn is_well(cib: &Cib) -> bool {
 }
 
 impl Yielding {
-    /// Returns it in words.
+    /// Returns the yielding as a sentence for operators.
     pub fn sentence(self, peer: &str) -> String {
         match self {
             Self::ThisNode { seconds } => {

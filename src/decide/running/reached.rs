@@ -5,10 +5,11 @@ use crate::decide::evidence::{DataDir, Etcd, Evidence, LogPosition, Reached};
 use crate::decide::plan::Effect;
 use crate::decide::standing::{Standing, classify};
 
-/// The number of entries after which the position is published again: the CIB is written to disk with every change.
+/// Number of log entries after which the leader publishes its position again. It is large because each change writes the CIB to disk.
 const LAG: u64 = 10_000;
 
-/// Publishes the leader's position where it is news: another number of voters, another fork or cluster, or many entries.
+/// Publishes the leader's log position if it differs enough from the published one: another number of voters, another fork or cluster, or
+/// many entries.
 pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     if !etcd.leads() || etcd.has_more_than_two_voters() {
         return None;
@@ -23,8 +24,8 @@ pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     is_news(evidence, |said| said.is_none_or(differs)).then_some(Effect::SetReached(seen))
 }
 
-/// Publishes the leader's position before a learner becomes a voter. What both acknowledge right after that is on a voter that no record
-/// names yet, so the position names two voters already.
+/// Publishes the leader's position before a learner becomes a voter. No record names the new voter yet when both acknowledge their first
+/// writes, so the position is published as one of two voters.
 pub(super) fn before_a_promotion(evidence: &Evidence, leader: &Etcd) -> Option<Effect> {
     let seen = position_of(evidence, leader, true)?;
     let differs = |said: &Reached| {
@@ -41,7 +42,7 @@ fn position_of(evidence: &Evidence, etcd: &Etcd, is_redundant: bool) -> Option<R
     Some(Reached { cluster_id: etcd.cluster_id, forks, position: etcd.position(), is_redundant })
 }
 
-/// Publishes where a sole voter's log ends as it stops: all of it counts as committed at its next start.
+/// Publishes the position at which a sole voter's log ends when it stops. Its next start counts the whole log as committed.
 pub(super) fn at_the_end(evidence: &Evidence) -> Option<Effect> {
     let disk = evidence.disk.known().filter(|disk| classify(disk) == Standing::SoleVoter)?;
     let DataDir::Present(history) = disk else { return None };
@@ -57,7 +58,7 @@ pub(super) fn at_the_end(evidence: &Evidence) -> Option<Effect> {
     is_news(evidence, |said| said.is_some_and(is_further)).then_some(Effect::SetReached(seen))
 }
 
-/// Returns whether the position is news, compared with what was published; never where it was not asked for.
+/// Returns whether a position should be published, by comparing it with the published one. False if the published one was not asked for.
 fn is_news(evidence: &Evidence, compare: impl FnOnce(Option<&Reached>) -> bool) -> bool {
     evidence.cib.known().is_some_and(|cib| match &cib.reached {
         Fact::NotAsked => false,

@@ -11,7 +11,7 @@ use crate::decide::recovery::slow;
 use crate::decide::standing::{health, unseen};
 use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 
-/// Promotes a voter; a learner asks to become one.
+/// Promotes the instance of a voter. A learner first asks the peer to make it a voter.
 pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {
     if let Some(refuses) = &evidence.own_refuses {
         return promote_unseen(evidence, refuses);
@@ -40,8 +40,8 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 
-/// Promotes an etcd that refuses its state to this agent. It votes if this boot saw it vote; Pacemaker would stop it after a
-/// promotion that fails.
+/// Promotes the instance of an etcd whose auth rejects this agent, if this boot saw it vote. Pacemaker would stop etcd after a failed
+/// promotion.
 fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     match evidence.boot_state().filter(|memory| memory.voter.is_some()) {
         Some(memory) => {
@@ -52,8 +52,8 @@ fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     }
 }
 
-/// Promotes an etcd that does not answer. It is asked again, because Pacemaker stops it after a promotion that fails. One
-/// that still does not answer at the end and was seen to vote in this boot has its vote. Monitors continue with it: its peer
+/// Promotes the instance of an etcd that does not answer. The agent asks etcd until the time is short, because Pacemaker stops it after a
+/// failed promotion. If etcd still does not answer but was seen to vote in this boot, it counts as a voter, and monitors continue: its peer
 /// may be lost.
 fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = evidence.own_silence().to_owned();
@@ -76,7 +76,7 @@ fn promoted_as_before(evidence: &Evidence) -> Effect {
     Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: true, ..memory })
 }
 
-/// Gives only the role back: a vote ends only with leaving, and leaving belongs to `stop`.
+/// Demotes the instance, and leaves etcd's vote as it is: only a `stop` takes the member off the member list.
 pub(in crate::decide) fn decide_demote(evidence: &Evidence) -> Plan {
     let memory = evidence.boot_state().cloned().unwrap_or_default();
     let effects = vec![Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: false, ..memory })];

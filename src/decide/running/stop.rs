@@ -28,9 +28,8 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     }
 }
 
-/// Returns whether etcd has ended by podman's answer. Where podman does not answer even after etcd was ended without it,
-/// nothing may hold the data and nothing may listen. In both cases nothing that an earlier action left behind is about to
-/// start it.
+/// Returns whether etcd has ended, and nothing that an earlier action left behind is about to start it. podman reports the end. If podman
+/// does not answer even after etcd was ended without it, no process may hold the data and none may listen.
 fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
     let podman_is_mute = matches!(evidence.container, Fact::Unknown(_));
     let nothing_lives = evidence.data_in_use == Fact::Known(false) && evidence.own_etcd.is_absent();
@@ -39,7 +38,8 @@ fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
     is_over && !evidence.may_be_launching()
 }
 
-/// Returns our etcd, where it may leave: it is one of two voters, and the other is started, serves, and is not stopping too.
+/// Returns this node's etcd if it may leave the member list: it is one of two voters, and the other one has started, serves, and is not
+/// stopping too.
 fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     let peer = evidence.peer.as_ref()?;
@@ -94,7 +94,7 @@ fn stop_container(evidence: &Evidence) -> Plan {
     )
 }
 
-/// Waits, because `stop` answers success only when no etcd process of ours is alive.
+/// Waits until etcd has ended, because `stop` succeeds only when no etcd process of this resource is alive.
 fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     if evidence.elapsed_ms + STOP_RESERVE_MS > evidence.budget_ms {
         return match (&evidence.container, &evidence.launching) {
@@ -110,8 +110,8 @@ fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::then_look(Vec::new(), LOOK_FOR_THE_END_MS, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
 }
 
-/// Waits for the CIB, where the claim is read that a stop keeps or gives up. One that does not answer is asked again, while
-/// there is something to keep.
+/// Waits for the CIB, which shows the claim to run standalone that a stop keeps or gives up. The wait ends when the time is short, or if
+/// this boot remembers no voter.
 fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let has_time = evidence.elapsed_ms + STOP_RESERVE_MS <= evidence.budget_ms
@@ -120,7 +120,7 @@ fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         .then(|| Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// Writes down what this node may count on later, before the stop is answered. etcd has ended.
+/// Records what this node may rely on later, and ends the stop. etcd has ended already.
 fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let voter = evidence.remembered_voter().cloned().filter(|_| keeps_its_claim(evidence));
     let claims = voter.is_some();
@@ -157,8 +157,8 @@ fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }
 
-/// Returns where the data ends now: until the machine boots, no start is to find it ending before that. The end at an earlier stop stays where
-/// it is further, because no etcd has served since (`upkeep`): the data was put back between the two.
+/// Returns the position at which this node's data ends, and before which no start in this boot may find its end. If the data ended further
+/// at an earlier stop, that end is kept: no etcd has served since (`upkeep`), so the data was put back between the two stops.
 fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     let before = evidence.boot_state().and_then(|memory| memory.ended_at.clone());
     let Some(DataDir::Present(history)) = evidence.disk.known() else { return before };
@@ -172,10 +172,9 @@ fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     Some(before.filter(is_further).unwrap_or(now))
 }
 
-/// Returns whether a stop keeps the claim to run standalone. One that is half of a restart does. So does one that the peer
-/// cannot see because its machine has left the membership; unless this member asked the peer to remove it. Any other stop
-/// gives it up, so that the peer may continue without us; and so does the stop between two starts once they have been in
-/// vain.
+/// Returns whether a stop keeps the claim to run standalone. Two kinds of stop keep it: one that is half of a restart, and one that the
+/// peer cannot see, because its machine has left the membership. Neither keeps it if this member asked the peer to remove it, nor does a
+/// restart once several starts were in vain. Every other stop gives the claim up, so that the peer may continue without this node.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let is_restart = evidence.notify.as_ref().is_some_and(|notify| notify.start.contains(&evidence.me.name));
     let restarts = is_restart && !starts_in_vain(evidence);
@@ -184,7 +183,7 @@ fn keeps_its_claim(evidence: &Evidence) -> bool {
         && !evidence.may_have_left()
 }
 
-/// Returns whether etcd does not start here: as many starts have failed since it last served as are tried quickly.
+/// Returns whether etcd fails to start here: since it last served, as many starts have failed as are tried quickly.
 fn starts_in_vain(evidence: &Evidence) -> bool {
     let before = evidence.boot_state().map_or(0, |memory| memory.start_failures);
     let counted = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);

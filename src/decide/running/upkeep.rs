@@ -16,20 +16,20 @@ use crate::decide::standing::classify;
 use crate::decide::start::unstartable;
 use crate::decide::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 
-/// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
+/// Promotion score of a voter in Pacemaker. A learner has no score, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;
 
-/// Action that finds the member serving.
+/// Kind of action that finds the member serving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum Stage<'a> {
-    /// A start, which had it run so, or found it so.
+    /// Start that launched etcd in this mode, or found it running.
     Starts(&'a RunMode),
-    /// A later action. A monitor runs often, so only what differs is written then.
+    /// Any later action. A monitor runs often, so it writes only what differs.
     Runs,
 }
 
-/// Returns the one list of what a member that serves writes down, in the order in which others may rely on it. Two of its
-/// rows have another place at a start.
+/// Returns everything that the agent records about a serving member, in the order in which other nodes may rely on it. Two entries have
+/// another place at a start.
 pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
     let starts = stage != Stage::Runs;
     let mut effects = Vec::new();
@@ -69,8 +69,8 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
     effects
 }
 
-/// Does the same for a member that serves and refuses its state to this agent. What is known of it without that state is
-/// written down. The rest is not, so that a later loss of the peer may need an operator.
+/// Returns what the agent records about a serving member whose auth rejects the agent. The rest is unknown and is not recorded, so a later
+/// loss of the peer may need an operator.
 pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect> {
     let mut effects = Vec::new();
     if stage != Stage::Runs {
@@ -86,9 +86,9 @@ pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) ->
     effects
 }
 
-/// Writes down what a healthy member has to, and answers the action. A voter that was promoted a moment ago first claims and
-/// then, once the claim is seen, remembers that it votes. Without both, the leader's loss would need an operator, so that
-/// one action does both. Where the note cannot be read neither is possible.
+/// Records what a healthy member has to, and ends the action. If the member became a voter a moment ago, it first publishes its claim to
+/// run standalone and then, once the CIB shows the claim, remembers that it votes. One action does both, because without them a loss of the
+/// leader would need an operator. If the durable note cannot be read, neither is possible.
 pub(in crate::decide) fn kept(
     evidence: &Evidence,
     progress: &Progress,
@@ -110,14 +110,14 @@ pub(in crate::decide) fn kept(
     Plan::exit(effects, exit, Reason::Running(health))
 }
 
-/// Takes the force out of the configuration of an etcd that serves.
+/// Removes the force from the configuration of an etcd that serves.
 pub(in crate::decide) fn settled_config(evidence: &Evidence) -> Option<Effect> {
     let forces = evidence.container.known().is_some_and(|container| container.forces_new_cluster);
     forces.then_some(Effect::SettleConfig)
 }
 
-/// Takes back an operator's confirmation once this node serves. It is for a node that cannot continue, and must not be found
-/// in the next failure, when the data is another. Only a start takes it from a learner, too.
+/// Deletes an operator's confirmation once this node serves. It is meant for a node that cannot continue. A later failure must not find it,
+/// because the data is then another. On a learner only a start deletes it.
 fn used_word(evidence: &Evidence) -> Option<Effect> {
     evidence.confirmation.known().map(|_| Effect::ConsumeConfirmation)
 }
@@ -126,9 +126,8 @@ fn is_promoted(evidence: &Evidence) -> bool {
     evidence.boot_state().is_some_and(|memory| memory.promoted)
 }
 
-/// Claims for a learner that was promoted since its start (visibly, in one round) and then remembers that it votes (in the
-/// next). So it does for a voter that lost its claim with Pacemaker's former life: it has a leader, so no node has passed
-/// over it.
+/// Publishes the claim of a learner that was promoted since its start, and remembers in the next round that it votes. It does the same for
+/// a voter whose claim was lost when Pacemaker ended: that voter has a leader, so no node has continued without it.
 fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if let Some(claim) = missing_claim(evidence, etcd) {
         return vec![claim];
@@ -140,7 +139,7 @@ fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     outdated_record(evidence, etcd).into_iter().chain(wanted).collect()
 }
 
-/// Returns the claim of a voter, where the CIB does not have it.
+/// Returns the publication of a voter's claim to run standalone, if the CIB does not show the claim.
 pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let has_claim = evidence.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
     let may_claim = !etcd.is_learner && evidence.peer.is_some();
@@ -148,9 +147,8 @@ pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Opti
     record.map(Effect::PublishRecord)
 }
 
-/// Returns the new record of a voter after its membership has changed. The peer, and this node while its etcd is silent,
-/// take the voters from that record. A record is outdated as well once the parameters name another history to keep than they
-/// did when it was published.
+/// Returns the new record of a voter if its membership has changed, or the parameters prefer another history than the published record
+/// does. The peer, and this node while its etcd is silent, read the voters from the record.
 fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let published = evidence.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
     let living = evidence.living_record(etcd)?;
@@ -158,8 +156,8 @@ fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     is_news.then_some(Effect::PublishRecord(living))
 }
 
-/// Returns the memory of a serving etcd that this boot is to have. Where the note cannot be read the memory stays as it is,
-/// because the claim to run standalone rests on the note.
+/// Returns what this boot is to remember of a serving etcd. If the durable note cannot be read, this boot's memory stays as it is, because
+/// the claim to run standalone rests on the note.
 pub(super) fn remember_voter(
     evidence: &Evidence,
     etcd: &Etcd,
@@ -189,11 +187,12 @@ pub(super) fn remember_voter(
     }))
 }
 
-/// Returns whether a voter of two holds all that was acknowledged until now. Between the entry that promotes a learner, or
-/// removes a third voter, and its application the leader acknowledges without this one. The last of that is what the leader
-/// has committed once it lists the same voters as this member does, so a voter that has committed as much lacks nothing. A
-/// third voter that leads may have removed itself: then the peer knows no more than this one. The leader itself lacks
-/// nothing, and a member that was one of two before has proved it.
+/// Returns whether this voter of two holds everything that was acknowledged until now.
+///
+/// Between the log entry that promotes a learner, or removes a third voter, and its application the leader acknowledges writes without this
+/// member. Once the leader lists the same voters as this member does, what it has committed includes the last of these writes. So a voter
+/// that has committed as much lacks nothing. A third voter that leads may have removed itself: then the peer knows no more than this one.
+/// The leader itself lacks nothing, and a member that was one of two voters before has proved it.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
     let voted = evidence.remembered_voter().is_some_and(was_one_of_two);
@@ -206,21 +205,21 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
 }
 
-/// Remembers that a forced etcd has one voter, so that it is not forced once more when it is slow.
+/// Remembers that a forced etcd is the sole voter, so that the agent does not force it again when it is slow.
 fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|_| *mode == RunMode::ForceNewCluster)?;
     let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
     Some(Effect::Remember(BootState { voter, in_vain: false, ..memory.clone() }))
 }
 
-/// Publishes the ids of the running member, where the CIB has others.
+/// Publishes the running member's id and cluster id if the CIB has others.
 fn identity_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let seen = Identity { cluster_id: etcd.cluster_id, member_id: etcd.member_id };
     let published = evidence.cib.known()?.own_identity;
     (published != Some(seen)).then_some(Effect::PublishIdentity(seen))
 }
 
-/// Sets `standalone_node` to the sole voter, and to nothing while there are two.
+/// Publishes this node as the sole voter (`standalone_node`) if its etcd is the only voter, and removes the entry otherwise.
 fn standalone_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let cib = evidence.cib.known()?;
     if etcd.is_learner {
@@ -230,29 +229,29 @@ fn standalone_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (cib.standalone_node != wanted).then_some(Effect::SetStandalone(wanted))
 }
 
-/// Sets a voter's score, and takes a learner's back.
+/// Sets a voter's promotion score in Pacemaker, and removes a learner's.
 fn score_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let wanted = (!etcd.is_learner).then_some(VOTER_SCORE);
     let seen = evidence.cib.known()?.own_promotion_score;
     (evidence.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
 }
 
-/// Publishes the alarms where the published ones differ from those raised.
+/// Publishes etcd's alarms if they differ from the published ones.
 fn alarm_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let raised = alarm::raised(etcd);
     let shown = evidence.cib.known()?.own_alarm.clone();
     (shown != raised).then_some(Effect::SetAlarm(raised))
 }
 
-/// Publishes the image where it differs from what is published, or becomes another one with the next start.
+/// Publishes etcd's image if it, or the image of the next start, differs from what is published.
 fn image_as_seen(evidence: &Evidence) -> Option<Effect> {
     let seen = evidence.local.image.known()?;
     let published = evidence.cib.known()?.own_image.as_ref();
     (published != Some(seen)).then(|| Effect::PublishImage(Some(seen.clone())))
 }
 
-/// Returns the new `etcd_redundancy` where it changed. Only the leader writes it: the leader has a majority, so its member list is
-/// current. An unreadable value is overwritten.
+/// Publishes whether there are two voters (`etcd_redundancy`) if that changed. Only the leader does, because it has a majority, so that its
+/// member list is current. An unreadable value is overwritten.
 fn redundancy_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let said = match &evidence.cib.known()?.redundancy {
         Fact::NotAsked => return None,

@@ -10,7 +10,7 @@ use crate::decide::recovery::proof;
 use crate::decide::standing::{Standing, classify, history_position, is_voter, position};
 use crate::decide::timing::{PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS};
 
-/// Decides by R3: the peer is confirmed down and is not starting.
+/// Decides a start by rule R3: the peer is confirmed down and is not starting.
 pub(super) fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     let history = match &record.disk {
         DataDir::Present(history) => history,
@@ -38,8 +38,8 @@ pub(super) fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     }
 }
 
-/// Starts plainly next to the third voter or among three or more voters, whatever becomes of the peer; nothing is forced. A
-/// majority of them may serve a history that continued without this data, so that is refused.
+/// Starts plainly next to the third voter, or among three or more voters, whatever the state of the peer. Nothing is forced. The start is
+/// refused if another node has continued without this data, because a majority may then serve that node's history.
 pub(super) fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
     let accepts = |history| proof::operator_confirmed(evidence, history);
     if evidence.was_left_behind() && !matches!(disk, DataDir::Present(history) if accepts(history)) {
@@ -48,7 +48,8 @@ pub(super) fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
     run(evidence, RunMode::Normally, Rule::MoreThanTwoVoters)
 }
 
-/// Decides while the peer's state is not confirmed. A sole voter needs no vote; all other data waits for fencing.
+/// Decides a start while the peer's state is not confirmed. A sole voter starts, because it needs no vote. Any other data waits for
+/// fencing.
 pub(super) fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &PublishedState, why: &str) -> Plan {
     if classify(&record.disk) == Standing::SoleVoter && proof::is_newest(evidence, record) {
         return sole_beside_a_silent_peer(evidence, progress, record);
@@ -64,8 +65,8 @@ pub(super) fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &P
     wait_or_refuse(evidence, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
 
-/// Starts a sole voter, which needs no vote. But a peer that has just come back may know of a fork that our CIB has lost.
-/// Pacemaker probes that peer before it starts anything later; only a start that began before the peer came back must wait
+/// Starts a sole voter, which needs no vote, or first waits for the peer's record. A peer that has just come back may know a fork that this
+/// node's CIB lost. Pacemaker probes the peer before any later start, so only a start that began before the peer came back has to wait
 /// here.
 fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let machine = evidence.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
@@ -108,7 +109,7 @@ pub(super) fn only_node(evidence: &Evidence, record: &PublishedState) -> Plan {
     }
 }
 
-/// Returns whether no record shows that the former peer continued without this voter's data.
+/// Returns whether nothing shows that the former peer continued without this voter's data.
 fn is_whole(evidence: &Evidence, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
     !evidence.was_left_behind() && !evidence.may_have_left() && put_back::put_back_from(evidence, history).is_none()

@@ -30,7 +30,8 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     paced(by_phase(evidence, progress), evidence, progress)
 }
 
-/// Delays a refusal until its time has come. Until then the start keeps observing, and continues when the reason has passed.
+/// Delays a refused start, because Pacemaker counts failed starts. Until [`may_fail`], the start keeps observing, and continues once the
+/// reason for the refusal has passed.
 fn paced(plan: Plan, evidence: &Evidence, progress: &Progress) -> Plan {
     match plan {
         Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
@@ -51,7 +52,7 @@ fn paced(plan: Plan, evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Returns whether a start that fails now fails late enough, be it refused or an effect of it in vain.
+/// Returns whether a start has lasted long enough to fail, by a refusal or by a failed effect.
 pub(in crate::decide) fn may_fail(evidence: &Evidence) -> bool {
     let failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
     let pace_ms = PACE_MS.min(evidence.budget_ms.saturating_sub(START_RESERVE_MS));
@@ -109,21 +110,21 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Returns whether an operator's confirmation is about other data than what is here now. A force would not accept it, but
-/// because of it the step would be announced and a running etcd stopped.
+/// Returns whether an operator's confirmation is about other data than the present data. A force would not accept such a confirmation, but
+/// the agent would announce the force and stop a running etcd because of it.
 fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
     let fits = matches!(disk, DataDir::Present(history) if evidence.confirmation_for(history).is_some());
     evidence.confirmation.known().is_some() && !fits
 }
 
-/// Decides by R0: etcd runs here. Nothing is started; note and CIB are brought up to date.
+/// Decides a start by rule R0: etcd already runs here. Nothing is started, and the durable note and the CIB are updated.
 fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
     let plan = started(evidence, progress, &RunMode::Normally);
     let serves = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     if serves { Plan { because: evidence.rule(Rule::AlreadyServing), ..plan } } else { plan }
 }
 
-/// Publishes the record, and waits until it is visible, because the peer decides from it.
+/// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it.
 fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Plan {
     if evidence.elapsed_ms > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         let why = "our own record does not appear in it".to_owned();
@@ -132,8 +133,8 @@ fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Pl
     Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
-/// Waits for an obstacle to end. kubelet needs an order to end its own etcd, and a whole start waits for that; anything else
-/// is to be reported soon. Meanwhile this node publishes its data, because the other node may wait for that.
+/// Waits for an obstacle to a start to end. kubelet takes an order to end its own etcd, so a start waits for it with all its time. Any
+/// other obstacle is reported soon. Meanwhile this node publishes its record, because the peer may wait for it.
 fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> Plan {
     let patience_ms = match obstacle {
         Obstacle::StaticPod => evidence.budget_ms.saturating_sub(START_RESERVE_MS),
@@ -149,7 +150,7 @@ fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> P
     Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)
 }
 
-/// Decides by R2 to R4: no etcd with a leader answers.
+/// Decides a start by rules R2 to R4, because no etcd with a leader answers.
 fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState) -> Plan {
     match peer_word(evidence) {
         PeerStatus::Nobody => only_node(evidence, record),
@@ -164,7 +165,7 @@ fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib,
     }
 }
 
-/// Decides by R2.
+/// Decides a start by rule R2, the table of cold starts: the peer may be starting too, and both nodes compute the result from both records.
 fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState, patience_ms: u64) -> Plan {
     let Some(peer_record) = &cib.peer_record else {
         let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
@@ -195,7 +196,7 @@ fn accepts_the_loss(evidence: &Evidence, record: &PublishedState) -> bool {
     }
 }
 
-/// Chooses between two histories by `force_new_cluster`: see [`proof::told_to`].
+/// Chooses between two histories by the attribute `force_new_cluster`: see [`proof::told_to`].
 fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedState, patience_ms: u64) -> Option<Plan> {
     let others = &evidence.cib.known()?.others;
     if others.force_on_peer && !others.force_on_me {
@@ -208,8 +209,8 @@ fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedSta
     is_voter(evidence, &record.disk).then(|| announce(evidence, evidence.rule(Rule::OperatorConfirmed)))
 }
 
-/// Decides by R4: never a force. A plain start is safe for one of two voters; any other data waits for the peer to serve.
-/// The peer's record is of its last start, so its living member list is asked instead, where it answers.
+/// Decides a start by rule R4: next to an active peer no new cluster is forced. One of two voters starts plainly, and any other data waits
+/// for the peer to serve. The peer published its record at its last start, so its running etcd's member list counts more.
 fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let left_out = evidence.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     if let Some(refusal) = both_were_put_back(evidence, record) {
@@ -236,8 +237,8 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
     }
 }
 
-/// Returns whether the primary publishes that it is the sole voter of a fork that this voter does not know. No vote of this node is awaited there
-/// then, so it joins once it reaches the primary.
+/// Returns whether the configured primary publishes that it is the sole voter of a fork that this voter does not know. The primary then
+/// awaits no vote of this node, so this node joins it once it reaches it.
 fn primary_went_on(evidence: &Evidence, record: &PublishedState) -> bool {
     let is_the_peer = |name: &NodeName| name == evidence.peer_name();
     let is_beyond = |peer: &PublishedState| peer.lineage.is_beyond(&record.lineage);
@@ -248,7 +249,8 @@ fn primary_went_on(evidence: &Evidence, record: &PublishedState) -> bool {
         && peer.is_some_and(is_beyond)
 }
 
-/// Returns the refusal of two voters of which both end before what was reached, by their records: Raft would elect the longer of two old logs.
+/// Returns the refusal if both voters' data ends before a position that it had reached, by their records. Otherwise Raft would elect the
+/// longer of two outdated logs.
 fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Refusal> {
     let cib = evidence.cib.known().filter(|_| classify(&record.disk) != Standing::SoleVoter)?;
     let peer = cib.peer_record.as_ref().filter(|peer| classify(&peer.disk) != Standing::SoleVoter)?;
@@ -258,9 +260,8 @@ fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Re
     }
 }
 
-/// Decides for a sole voter next to an active peer. Pacemaker reports a peer as active even if its start failed, and two sole
-/// voters are two histories. So the table of cold starts decides, not the peer's claim: only the node that serves, or that
-/// was chosen, runs.
+/// Decides the start of a sole voter next to an active peer. Pacemaker reports a peer as active even if its start failed, and two sole
+/// voters have two histories. So the table of cold starts decides, and not the peer's claim: only the node that serves or was chosen runs.
 fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let serves = peer_claims_to_be_sole(evidence) || !evidence.peer_etcd.is_absent();
     let cib = evidence.cib.known();

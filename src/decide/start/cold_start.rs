@@ -10,33 +10,33 @@ use crate::decide::reason::{Refusal, Rule};
 use crate::decide::standing::{Standing, classify};
 use crate::decide::third_voter::beside;
 
-/// Decision for this node.
+/// Result of the table of cold starts (rule R2) for this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum ColdStart {
     StartNormally(Rule),
     ForceNewCluster(Rule),
     Bootstrap(Rule),
-    /// Wait until the peer serves, then follow it (rule R1).
+    /// Wait until the peer serves, and join it then (rule R1).
     FollowThePeer(Rule),
     Refuse(Refusal),
 }
 
-/// Facts of the cluster in addition to the two records.
+/// Facts of the cluster that the table of cold starts uses in addition to the two nodes' records.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::decide) struct Cluster<'a> {
     /// This node's name, and the peer's.
     pub(in crate::decide) names: [&'a str; 2],
-    /// True if data existed once.
+    /// True if the CIB records that a cluster once existed.
     pub(in crate::decide) recorded: bool,
-    /// The most forks that any node recorded for good, which a blank disk does not undo.
+    /// Largest number of forks that any node recorded permanently. Losing a disk does not reduce it.
     pub(in crate::decide) forks: u64,
     pub(in crate::decide) chosen: Chosen,
-    /// The position that the leader last published.
+    /// Log position that the leader last published.
     pub(in crate::decide) reached: Option<&'a Reached>,
-    /// The forks that each node once recorded for itself.
+    /// Lineage that this node once recorded for itself in its attribute; `recorded_of_peer` is the peer's.
     pub(in crate::decide) recorded_of_me: Option<&'a Lineage>,
     pub(in crate::decide) recorded_of_peer: Option<&'a Lineage>,
-    /// The third voter, outside of the pair.
+    /// Third voter, outside of the pair; `None` unless an administrator named one.
     pub(in crate::decide) third_voter: Option<&'a ThirdVoter>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Returns whether the peer's history, which serves, is the one that the parameters of both nodes keep.
+    /// Returns whether the peer serves the history that the parameters of both nodes prefer.
     pub(in crate::decide) fn keeps_what_serves(&self, me: &PublishedState, peer: &PublishedState) -> bool {
         preferred::serves_there(me, peer, self.names, self.forks)
     }
@@ -65,7 +65,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// An operator's choice between two histories that split.
+/// Node whose data an operator chose after the two histories split (`etcd_primary`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum Chosen {
     Nobody,
@@ -83,11 +83,11 @@ impl Chosen {
     }
 }
 
-/// Answers by the table. Member ids are never given twice, so two voters that name each other have one history, whatever
-/// else is written anywhere: two plain starts keep every entry of it, and nothing is wiped or forced.
+/// Returns the result of the table of cold starts (rule R2) for two nodes' records.
 ///
-/// Data that knows fewer forks than were recorded is not the newest: a node continued without it. If that node has no data
-/// now, the writes that it took are lost, and only an operator gives them up.
+/// Member ids are never reused, so two voters that name each other have one history, whatever else is recorded. Two plain starts keep every
+/// entry of it, and nothing is wiped or forced. Data that knows fewer forks than were recorded is not the newest, because a node continued
+/// without it. If that node has no data now, its writes are lost, and only an operator gives them up.
 pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster<'_>) -> ColdStart {
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
@@ -169,9 +169,11 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     }
 }
 
-/// Returns the table's answer on this node, which refuses where it alone knows that its data was put back. Two voters start plainly where the
-/// other one's log reaches as far as this one did, because Raft elects it, and where an operator chose either of two old logs. No parameter
-/// has this node's history continue where the peer's etcd is not known to be off.
+/// Returns the result of the table of cold starts on this node, or a refusal if only this node knows that its data was put back to an
+/// earlier state.
+///
+/// Two voters still start plainly if the other one's log reaches as far as this node's did, because Raft elects it, or if an operator chose
+/// one of two outdated logs. No parameter has this node's history continue while the peer's etcd may run.
 pub(in crate::decide) fn answer_here(
     evidence: &Evidence,
     me: &PublishedState,
@@ -202,37 +204,35 @@ pub(in crate::decide) fn answer_here(
     }
 }
 
-/// Returns whether `voter`, which lists `other` as its second voter, may have been forced into a fork that the sole voter's
-/// data does not know. That is a fork of which the sole voter's member is no part, or one that `voter` announced and still
-/// claims. It came from an operator's confirmation. `voter` may be the only voter of that fork already: its record shows so
-/// after its next start.
+/// Returns whether `voter`, which lists `other` as its second voter, may have been forced into a fork that the sole voter's data does not
+/// know. Such a fork comes from an operator's confirmation. Either the sole voter's member is no part of it, or `voter` announced it and
+/// still claims. `voter` may already be the only voter of the fork, which its record shows only after its next start.
 fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done
 }
 
-/// Returns whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between
-/// them, whatever was announced and not done.
+/// Returns whether the peer has left a cluster in which this member stayed as the voter. Then no fork separates the two, even if one was
+/// announced and not carried out.
 pub(in crate::decide) fn left_to(peer: &PublishedState, me: &PublishedState) -> bool {
     history(peer).is_some_and(|peer| peer.has_left) && counts_as_voter(peer, me)
 }
 
-/// Returns whether the peer has joined as `other`, the second voter that our record names, since it published data of an
-/// earlier member. Of one history, ours is then the newer part, because it no longer has that member. The peer's start
-/// awaits our vote.
+/// Returns whether the peer has joined as `other`, the second voter in this node's record, since it published data of an earlier member.
+/// Both have one history, and this node's part is the newer one, because it no longer contains the earlier member. The peer's start awaits
+/// this node's vote.
 fn joined_since(me: &PublishedState, other: MemberId, peer: &PublishedState, chosen: Chosen) -> bool {
     let is_earlier = counts_as_voter(peer, me) && !lists(me, other, peer);
     is_earlier && me.lineage.forks == peer.lineage.forks && !peer.claims && chosen == Chosen::Nobody
 }
 
-/// Returns whether a peer, by what it published in this boot, has not run standalone: it votes next to this member, and a
-/// node that runs standalone claims that first.
+/// Returns whether the peer's record of this boot shows that it has not run standalone: it votes next to this member and has no claim,
+/// which a node publishes before it runs standalone.
 pub(in crate::decide) fn still_votes_beside(peer: &PublishedState, me: &PublishedState) -> bool {
     matches!(classify(&peer.disk), Standing::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }
 
-/// Returns whether the peer, by what it published in this boot, learns from this sole voter: it gave up its own data for
-/// that.
+/// Returns whether the peer's record of this boot shows that it is a learner of this sole voter, for which it gave up its own data.
 pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState) -> bool {
     let is_one_cluster = |peer: &History, me: &History| {
         peer.cluster_id == me.cluster_id && (peer.voters.is_empty() || peer.voters.contains(&me.member_id))
@@ -241,7 +241,7 @@ pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState)
     classify(&peer.disk) == Standing::Learner && histories.is_some_and(|(peer, me)| is_one_cluster(peer, me))
 }
 
-/// Ranks two voters' data that do not name each other: the one with more forks behind it is the newer history.
+/// Ranks the data of two voters that do not name each other: the one with more forks has the newer history.
 fn unrelated(
     me: &PublishedState,
     peer: &PublishedState,
@@ -258,8 +258,8 @@ fn unrelated(
     }
 }
 
-/// Follows the operator's choice between two histories that nothing ranks. The choice is announced as a fork of its own, so
-/// that it counts from then on.
+/// Follows the operator's choice between two histories of which neither is newer. The chosen node announces a fork, so that its history
+/// counts as the newer one from then on.
 fn chosen_of_two(chosen: Chosen) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(Refusal::HistoriesSplit),
@@ -268,7 +268,7 @@ fn chosen_of_two(chosen: Chosen) -> ColdStart {
     }
 }
 
-/// Answers where a disk was put back: an operator chooses, and the chosen data has to be a voter's.
+/// Returns the table's result if a disk was put back to an earlier state: an operator has to choose, and the chosen data must be a voter's.
 fn put_back(me: &PublishedState, chosen: Chosen, refusal: Refusal) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(refusal),
@@ -280,7 +280,7 @@ fn put_back(me: &PublishedState, chosen: Chosen, refusal: Refusal) -> ColdStart 
     }
 }
 
-/// Returns whether the data of `lister` has the member of `voter`'s data as a voter of the same cluster.
+/// Returns whether the data of `lister` names the member of `voter`'s data as a voter of the same cluster.
 pub(in crate::decide) fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
     match (history(lister), history(voter)) {
         (Some(lister), Some(voter)) => {
@@ -298,7 +298,7 @@ fn lists(lister: &PublishedState, other: MemberId, listed: &PublishedState) -> b
     }
 }
 
-/// Returns whether the data dir is damaged. Its content was a cluster's data once.
+/// Returns whether the record is of a damaged data dir, which once held a cluster's data.
 fn is_broken(record: &PublishedState) -> bool {
     matches!(record.disk, DataDir::Broken { .. })
 }

@@ -9,7 +9,7 @@ use crate::decide::recovery::slow;
 use crate::decide::standing::running_exit;
 use crate::decide::timing::{LOCK_RESERVE_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_THE_LOCK_MS};
 
-/// Returns what an action without the lock does; `None` where it has the lock, or would change nothing anyway.
+/// Returns what an action does while another one holds the lock on the container; `None` if none does, or if this action changes nothing.
 pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if evidence.launching != Fact::Known(true) {
         return None;
@@ -30,7 +30,7 @@ pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &
     Some(Plan::then_look(Vec::new(), LOOK_FOR_THE_LOCK_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
 }
 
-/// Answers once the time is over. An etcd that runs is not failed for that.
+/// Ends an action whose time is over while another one held the lock on the container. A running etcd does not count as failed for that.
 fn in_vain(request: Request, evidence: &Evidence) -> Plan {
     let waits = Reason::Waiting(Wait::EarlierAction);
     match request {

@@ -6,11 +6,10 @@ use crate::decide::plan::{Effect, Plan, Progress};
 use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::decide::timing::LOOK_AT_ONCE_MS;
 
-/// The space that etcd takes in addition to its database: two preallocated files of its write-ahead log, and a little for
-/// the rest.
+/// Bytes that etcd needs in addition to its database: two preallocated files of its write-ahead log, and a reserve.
 const BESIDE_THE_DATABASE: u64 = 160 << 20;
 
-/// Returns the step before joining that makes room; `None` where the learner's copy fits.
+/// Returns the step that makes room for a learner's copy of the data before it joins; `None` if the copy fits.
 pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Option<Plan> {
     let room = evidence.room.known()?;
     let needed = peer_etcd.db_bytes.saturating_add(BESIDE_THE_DATABASE);
@@ -26,8 +25,8 @@ pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Opt
     Some(Plan::then_look(vec![Effect::DropBackups(doomed)], LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Returns how many of the backups, oldest first, are from before this node voted last. The newest may be what a join that
-/// was cut short has just backed up; and while a join is under way nothing is dispensable.
+/// Returns how many of the backups, oldest first, may be deleted, because they are from before this node last voted. The newest may come
+/// from a join that was cut short a moment ago. During a join no backup may be deleted.
 fn dispensable(evidence: &Evidence, disk: &DataDir, room: &Room) -> usize {
     let may_join = evidence.last_note().is_none_or(|note| note.joins);
     match disk {

@@ -12,7 +12,7 @@ use crate::decide::running::membership;
 use crate::decide::standing::{Standing, classify, history_position, is_listed, is_voter};
 use crate::decide::timing::{LOOK_AT_THE_LIST_MS, LOOK_FOR_A_LEADER_MS};
 
-/// Follows the peer by R1, because it serves with a leader.
+/// Decides a start by rule R1: the peer serves with a leader, so this node starts as its member or joins it.
 pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     if is_listed(disk, peer_etcd) {
         return run(evidence, RunMode::Normally, Rule::PeerServesAndListsThisMember);
@@ -62,9 +62,9 @@ pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib:
     }
 }
 
-/// Returns whether this data is a second history: this node ran standalone, no node has joined it since, and the peer that
-/// serves does not know its fork. Neither history is the newer one, so an operator chooses, unless one has given this node
-/// up by name before: then the peer's record shows it, or counts more forks than this node does.
+/// Returns whether this data is a second history: this node ran standalone, no node has joined it since, and the peer that serves does not
+/// know its fork. Neither history is newer, so an operator has to choose. That is not needed if an operator has given this node up by name
+/// before: the peer's record then shows so, or counts more forks than this node does.
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
     let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {
@@ -76,18 +76,18 @@ fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
 }
 
-/// Returns whether the parameters of both nodes keep the peer's history, which serves.
+/// Returns whether the peer serves the history that the parameters of both nodes prefer.
 fn keeps_the_peers(evidence: &Evidence, cib: &Cib) -> bool {
     let records = cib.own_record.as_ref().zip(cib.peer_record.as_ref());
     records.is_some_and(|(me, peer)| Cluster::seen_in(evidence, cib).keeps_what_serves(me, peer))
 }
 
-/// Returns the forks of the history that the peer serves, by its record, or by what it recorded last.
+/// Returns the lineage of the history that the peer serves, from its record or else from its last permanent attribute.
 fn served_lineage(cib: &Cib) -> Option<&Lineage> {
     cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref())
 }
 
-/// Returns whether an operator gave up what this node's data has: the peer's record shows it, or counts more forks.
+/// Returns whether an operator gave up this node's history: the peer's record shows so, or counts more forks.
 fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
     let served = served_lineage(cib);
     let counts_more = |own: &Lineage| served.is_some_and(|served| served.forks > own.forks);
@@ -95,8 +95,8 @@ fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
     cib.peer_record.as_ref().is_some_and(|record| record.gave_up) || own.as_ref().is_some_and(counts_more)
 }
 
-/// Returns whether this data is kept for good where another history is joined: it is one of its own, has more than what serves, or is
-/// of a sole voter that nothing vouches for.
+/// Returns whether this data is never to be deleted when the node joins another history: it is a history of its own, has more than the
+/// serving cluster, or is a sole voter's that no durable note describes.
 fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> bool {
     let is_unknown = classify(disk) == Standing::SoleVoter && evidence.has_another_ones_note();
     is_unknown
@@ -105,8 +105,8 @@ fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: 
         || is_a_history_beside(evidence, disk, cib)
 }
 
-/// Returns whether this data was the sole voter's of a fork that the peer's history does not continue. Also where a person gave it up, it may
-/// have writes that exist nowhere else.
+/// Returns whether this is a sole voter's data of a fork that the peer's history does not continue. Even if an operator gave it up, it may
+/// hold writes that exist nowhere else.
 fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     let served = served_lineage(cib);
     let note = evidence.last_note().filter(|note| note.alone_since.is_some());
@@ -114,7 +114,7 @@ fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
         && note.is_some_and(|note| served.is_some_and(|served| *served != note.lineage))
 }
 
-/// Joins the peer's cluster. Only here is a data dir backed up: the peer serves as a voter and has listed us.
+/// Joins the peer's cluster. A data dir is backed up only here, because the peer serves as a voter and has listed this node.
 fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     let lineage = cib.lineage.clone();
     // From here on our data is the peer's history, forks included.
@@ -142,7 +142,7 @@ fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
     Plan::then_look(effects, LOOK_FOR_A_LEADER_MS, progress, evidence.rule(rule))
 }
 
-/// Returns the initial cluster, which etcd compares with the member list, entry by entry.
+/// Returns name and peer URL of every member for etcd's `initial-cluster`, which etcd compares with the member list entry by entry.
 fn initial_cluster(evidence: &Evidence, etcd: &Etcd) -> Vec<(NodeName, String)> {
     let named = |member: &crate::decide::evidence::Member| {
         let name = if member.is_at(&evidence.me) { evidence.me.name.clone() } else { member.name.clone() };

@@ -9,26 +9,26 @@ use super::put_back::is_behind;
 use crate::decide::evidence::{Lineage, PublishedState, Reached};
 use crate::decide::standing::{Standing, classify};
 
-/// The history that continues.
+/// Which node's history continues when two histories meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum Kept {
     Mine,
     ThePeers,
 }
 
-/// Facts of the cluster in addition to the two records.
+/// Facts of the cluster that decide which history continues, in addition to the two nodes' records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     /// This node's name, and the peer's.
     pub(super) names: [&'a str; 2],
-    /// The most forks that any node recorded for good.
+    /// Largest number of forks that any node recorded permanently.
     pub(super) forks: u64,
-    /// The forks that this node once recorded for itself, and the peer.
+    /// Lineages that this node and the peer once recorded for themselves, in this order.
     pub(super) recorded: [Option<&'a Lineage>; 2],
     pub(super) reached: Option<&'a Reached>,
 }
 
-/// Returns which history continues where neither serves.
+/// Returns which history continues if both nodes' parameters name it and neither history serves; `None` if none may.
 pub(super) fn kept(me: &PublishedState, peer: &PublishedState, known: &Known<'_>) -> Option<Kept> {
     let agreed = agreed(me, peer, known.names)?;
     let [own, peers] = known.recorded;
@@ -41,7 +41,7 @@ pub(super) fn kept(me: &PublishedState, peer: &PublishedState, known: &Known<'_>
     (is_a_voters && !is_old && !other.claims).then_some(agreed)
 }
 
-/// Returns whether the peer's history, which serves, is the one that both records name.
+/// Returns whether the peer serves the history that both records name as the one to keep.
 pub(super) fn serves_there(me: &PublishedState, peer: &PublishedState, names: [&str; 2], forks: u64) -> bool {
     agreed(me, peer, names) == Some(Kept::ThePeers) && !peer.left && !was_left_behind(peer, me, forks)
 }
@@ -55,7 +55,8 @@ fn agreed(me: &PublishedState, peer: &PublishedState, [own, peers]: [&str; 2]) -
     }
 }
 
-/// Returns whether a fork is known that `kept` does not count. Of two histories with as many forks neither is known to be the newer one.
+/// Returns whether a fork is known that the record `kept` does not count. Of two histories with equally many forks neither is known to be
+/// newer.
 fn was_left_behind(kept: &PublishedState, other: &PublishedState, forks: u64) -> bool {
     kept.lineage.forks < forks.max(other.lineage.forks)
 }

@@ -7,7 +7,7 @@ use crate::decide::evidence::{
 use crate::decide::reason::Refusal;
 use crate::decide::standing::{Standing, classify, position};
 
-/// Returns the two records' data, where they are of one cluster.
+/// Returns the data of two records if both are of one cluster.
 fn of_one_cluster<'a>(one: &'a PublishedState, other: &'a PublishedState) -> Option<(&'a History, &'a History)> {
     match (&one.disk, &other.disk) {
         (DataDir::Present(one), DataDir::Present(other)) if one.cluster_id == other.cluster_id => Some((one, other)),
@@ -15,13 +15,14 @@ fn of_one_cluster<'a>(one: &'a PublishedState, other: &'a PublishedState) -> Opt
     }
 }
 
-/// Returns whether two records are of one member: one disk is a copy of the other's, as no member id is given twice.
+/// Returns whether two records are of one member. Then one disk is a copy of the other, because member ids are never reused.
 pub(super) fn are_copies(one: &PublishedState, other: &PublishedState) -> bool {
     of_one_cluster(one, other).is_some_and(|(one, other)| one.member_id == other.member_id)
 }
 
-/// Returns whether a former peer's data proves that the disk of the sole voter was put back: it knows as committed what the sole voter does not
-/// have, or voted in a later term. Where the sole voter counts more forks, an operator gave up what the former peer has.
+/// Returns whether a former peer's data proves that the sole voter's disk was put back to an earlier state: the peer knows entries as
+/// committed that the sole voter lacks, or voted in a later term. It proves nothing if the sole voter counts more forks, because an
+/// operator then gave up what the former peer has.
 pub(super) fn proves_put_back(former: &PublishedState, sole: &PublishedState) -> bool {
     let Some((peer, me)) = of_one_cluster(former, sole) else { return false };
     let voted = match classify(&former.disk) {
@@ -34,40 +35,41 @@ pub(super) fn proves_put_back(former: &PublishedState, sole: &PublishedState) ->
     has_more && sole.lineage.forks <= former.lineage.forks
 }
 
-/// Returns whether a peer that has left knows more as committed than the voter has that it left to.
+/// Returns whether a peer that has left knows entries as committed that the remaining voter lacks.
 pub(super) fn left_more(departed: &PublishedState, voter: &PublishedState) -> bool {
     let proves = |(peer, me): (&History, &History)| peer.commit_index > me.last_index;
     departed.lineage.forks >= voter.lineage.forks && of_one_cluster(departed, voter).is_some_and(proves)
 }
 
-/// Returns whether a record's data ends before what was reached with it, or lacks a fork that its own node has recorded.
+/// Returns whether a record's data ends before a position that it had reached, or lacks a fork that its own node has recorded.
 pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, reached: Option<&Reached>) -> bool {
     let DataDir::Present(history) = &record.disk else { return false };
     let has_lost_a_fork = recorded.is_some_and(|recorded| recorded.forks > record.lineage.forks);
     has_lost_a_fork || reached.is_some_and(|reached| ends_before(history, reached))
 }
 
-/// Returns whether a history ends before a position of the same cluster, whatever forks either counts. A fork holds all that was committed before
-/// it, and one that a person began from less has published its own position first (`announce`). Data of fewer forks was left behind, or its
-/// durable state went back with it. A leader publishes its position right before it promotes its learner (`reached::before_a_promotion`), so
-/// data of one voter that ends there was put back, too.
+/// Returns whether a history ends before a position that its cluster had reached, whatever forks either counts.
+///
+/// A fork holds everything that was committed before it. If a person began it from less, it has published its own position first
+/// (`announce`). Data with fewer forks was left behind, or its durable note was put back with it. A leader publishes its position right
+/// before it promotes its learner (`reached::before_a_promotion`), so a sole voter's data that ends there was put back, too.
 fn ends_before(history: &History, reached: &Reached) -> bool {
     history.cluster_id == reached.cluster_id && history.last_index < least(history, reached).index
 }
 
-/// Returns the position that data has to reach.
+/// Returns the position that the data has to reach if it was not put back to an earlier state.
 fn least(history: &History, reached: &Reached) -> LogPosition {
     let is_alone = history.is_voter() && history.voters.len() == 1;
     let LogPosition { term, index } = reached.position;
     LogPosition { term, index: index.saturating_add(u64::from(reached.is_redundant && is_alone)) }
 }
 
-/// Returns whether a record's data ends before a position of the same history.
+/// Returns whether a record's data ends before `reached`, a position of its own history.
 pub(super) fn ends_before_position(record: &PublishedState, reached: LogPosition) -> bool {
     matches!(&record.disk, DataDir::Present(history) if position(history) < reached)
 }
 
-/// Returns the refusal of a pair, as this node has it.
+/// Returns the refusal of a pair of which one disk was put back to an earlier state, from this node's view.
 pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     let ends = |record: &PublishedState| match &record.disk {
         DataDir::Present(history) => Some(position(history)),
@@ -76,7 +78,7 @@ pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     Refusal::DiskWasPutBack { here: ends(me).unwrap_or_default(), there: ends(peer), reached: None }
 }
 
-/// Returns the refusal of two voters that both end before what this node knows to have been reached.
+/// Returns the refusal of two voters that both end before `reached`, a position that this node knows to have been reached.
 pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached: LogPosition) -> Refusal {
     match refusal(me, peer) {
         Refusal::DiskWasPutBack { here, there, .. } => Refusal::DiskWasPutBack { here, there, reached: Some(reached) },
@@ -84,7 +86,8 @@ pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached
     }
 }
 
-/// Returns how far this node's data had reached at least, by what the cluster or this boot wrote down, where it ends before that.
+/// Returns the position that this node's data had reached at least, by the records of the cluster or of this boot; `None` unless the data
+/// ends before it.
 pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let known = [
         behind_the_cluster(evidence, history),
@@ -95,8 +98,8 @@ pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -
     known.into_iter().flatten().max()
 }
 
-/// Returns how far this data reached when this node announced that it runs standalone, where it ends before that. An end of the log that was
-/// never committed may have given way to entries of a later term since.
+/// Returns the position that this data had reached when this node announced that it runs standalone; `None` unless the data ends before it.
+/// An uncommitted end of the log may since have been replaced by entries of a later term, so such data does not count.
 fn behind_the_announcement(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let since = evidence.last_note()?.alone_since?;
     (history.last_index < since.index && history.last_term <= since.term).then_some(since)
@@ -113,10 +116,12 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
     (is_of_it && position(history) < end.position).then_some(end.position)
 }
 
-/// Returns how far the peer's record has this data's history, where the data ends before that. Each of two voters had what they committed, so an
-/// operator put older data here since. Where etcd died here, nothing shows where its data ended then, and an entry that only the peer has counts as
-/// committed. Where an operator gave up what only the peer has, this node counts a fork that the peer does not. So does an announcement of this
-/// node, which rests on this data and proves nothing.
+/// Returns the position up to which the peer's record has this data's history; `None` unless the data ends before it.
+///
+/// Each of two voters had what both committed, so an operator has since put older data here. If etcd died here, nothing shows where its
+/// data ended, and an entry that only the peer has counts as committed. If an operator gave up what only the peer has, this node counts a
+/// fork that the peer does not, and the peer's record proves nothing. A fork that this node only announced does not count so, because the
+/// announcement rests on this data.
 fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let peer = evidence.cib.known()?.peer_record.as_ref()?;
     let DataDir::Present(theirs) = &peer.disk else { return None };
@@ -133,12 +138,12 @@ fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<Log
     (are_two_voters && !is_given_up && history.last_index < index).then_some(known)
 }
 
-/// Returns the refusal of a node with data that ends before what it had reached.
+/// Returns the refusal of a node whose data ends before `reached`, a position that it had reached.
 pub(in crate::decide) fn alone(history: &History, reached: LogPosition) -> Refusal {
     Refusal::DiskWasPutBack { here: position(history), there: None, reached: Some(reached) }
 }
 
-/// Returns whether this data knows more of the serving cluster than that cluster does itself.
+/// Returns whether this data holds committed entries or a term of the serving cluster that the serving etcd lacks.
 pub(super) fn reaches_beyond(disk: &DataDir, serving: &Etcd) -> bool {
     let DataDir::Present(history) = disk else { return false };
     let voted = history.is_voter() || history.has_left;
@@ -146,7 +151,7 @@ pub(super) fn reaches_beyond(disk: &DataDir, serving: &Etcd) -> bool {
     history.cluster_id == serving.cluster_id && has_more
 }
 
-/// Returns the refusal where this node's data is the other node's member, by what the CIB has of both.
+/// Returns the refusal if this node's data belongs to the other node's member, by what the CIB and the durable note record of both.
 pub(in crate::decide) fn copied(evidence: &Evidence, record: &PublishedState, cib: &Cib) -> Option<Refusal> {
     let DataDir::Present(history) = &record.disk else { return None };
     let refusal = Refusal::CopiedDisk { member: history.member_id };
@@ -161,8 +166,8 @@ pub(in crate::decide) fn copied(evidence: &Evidence, record: &PublishedState, ci
     (ran_there || is_the_peers_note).then_some(refusal)
 }
 
-/// Returns the refusal where the etcd at the peer's address is of another cluster than the peer's own data. A peer without data joins the
-/// cluster of this node's data, and no other one.
+/// Returns the refusal if the etcd at the peer's address is of another cluster than the peer's own data. A peer without data belongs to the
+/// cluster of this node's data.
 pub(super) fn another_cluster(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> Option<Refusal> {
     let expected = match &cib.peer_record {
         Some(PublishedState { disk: DataDir::Present(history), .. }) => history.cluster_id,
@@ -173,7 +178,7 @@ pub(super) fn another_cluster(evidence: &Evidence, serving: &Etcd, cib: &Cib) ->
     (expected != serving.cluster_id).then_some(Refusal::AnotherClusterAnswers { address })
 }
 
-/// Returns whether the etcd at the peer's address may be any other one: it is of another cluster than this node's data, and the peer has
+/// Returns whether the etcd at the peer's address may not be the peer's: its cluster is not that of this node's data, and the peer has
 /// published nothing about its own.
 pub(super) fn may_be_a_strangers(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> bool {
     let is_unpublished = cib.peer_record.is_none() && cib.peer_identity.is_none();

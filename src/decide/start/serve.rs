@@ -14,7 +14,7 @@ use crate::decide::timing::{
     PATIENCE_FOR_A_LEADER_MS, PATIENCE_WITH_A_STALE_RECORD_MS, PATIENCE_WITH_A_STARTING_PEER_MS, START_RESERVE_MS,
 };
 
-/// Decides while the container runs, started by us or before us: its etcd is to answer.
+/// Decides while the container runs, which this agent or another program started, until its etcd serves.
 pub(in crate::decide) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     if !evidence.container_may_run() {
         return ended(evidence, progress, mode);
@@ -30,9 +30,10 @@ pub(in crate::decide) fn started(evidence: &Evidence, progress: &Progress, mode:
     }
 }
 
-/// Decides for an etcd that was started and has ended by itself. One that was removed while its peer was slow to answer ends
-/// with success. This very start then decides anew about its data, once the peer has answered. A start that failed would
-/// count, and cost a stop.
+/// Decides for an etcd that was started and has ended by itself.
+///
+/// An etcd ends with success if its member was removed while the peer was slow to answer. Then this start waits for the peer's answer and
+/// decides again about its data. If the start failed instead, Pacemaker would count the failure and stop the resource first.
 fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     let container = evidence.container.known();
     let effects = unstartable::counted(evidence, mode).into_iter().collect();
@@ -53,25 +54,25 @@ fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     Plan { effects, ..evidence.refuse(Refusal::EtcdExited { last_words }) }
 }
 
-/// Begins this start anew, because the peer serves without this member.
+/// Begins this start from its first step, because the peer serves without this member.
 fn begin_again(evidence: &Evidence, effects: Vec<Effect>) -> Plan {
     let because = evidence.rule(Rule::PeerServesAndThisDataIsNotIts);
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Returns whether a start has the time to wait for something more.
+/// Returns whether a start has the time to wait longer.
 fn has_time(evidence: &Evidence) -> bool {
     evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms
 }
 
-/// Returns whether the peer is lost: it will send or list nothing, and while this action runs Pacemaker does not even fence
-/// it.
+/// Returns whether the peer is lost, so that it will not send this node data or list it. While this action runs, Pacemaker does not even
+/// fence the peer.
 fn peer_is_lost(evidence: &Evidence) -> bool {
     matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence)
 }
 
-/// Waits for a leader, because etcd answers clients only once it has seen one. A plain start without the peer has none; it
-/// runs on, and the peer's start, which may come only after ours has ended, gives it one.
+/// Waits for a leader, because etcd answers clients only once it has seen one. A plain start without the peer gets none. Its etcd keeps
+/// running, and the peer's vote comes with the peer's start, which may begin only after this start has ended.
 fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
     let waited_ms = progress.in_phase_ms(evidence.elapsed_ms);
     if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(evidence) {
@@ -91,8 +92,8 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
     Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
-/// Returns whether the peer serves without the member that we started. Our start was decided from a record of the peer that
-/// it has replaced since, as after a restored snapshot. No member will ever vote for ours then.
+/// Returns whether the peer serves without the member that this start launched. The peer has replaced the record from which this start was
+/// decided, for example with that of a restored snapshot, so no member will ever vote for this one.
 fn is_left_out(evidence: &Evidence) -> bool {
     let Fact::Known(cib) = &evidence.cib else { return false };
     // An etcd of another cluster at the peer's address has left nothing out.
@@ -106,7 +107,7 @@ fn peer_leads(evidence: &Evidence) -> bool {
     evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
-/// Writes down what must be known of an etcd that serves.
+/// Records what must be known about an etcd that serves, and ends the start.
 fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
     if let Some(plan) = await_the_cib(evidence, progress, mode) {
         return plan;
@@ -124,13 +125,13 @@ fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd
     })
 }
 
-/// Answers for an etcd that serves and refuses its state to this agent.
+/// Ends the start of an etcd that serves and whose auth rejects this agent.
 fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Starts(mode));
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))
 }
 
-/// Publishes a voter's claim to run standalone, and waits until the CIB shows it, because other decisions count on it: see
+/// Publishes a voter's claim to run standalone, and waits until the CIB shows it, because other decisions rely on it: see
 /// [`PublishedState::claims`].
 fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
     let claim = missing_claim(evidence, etcd)?;
@@ -139,8 +140,8 @@ fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) 
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// Waits for the CIB, where the start reads what others asked of it, and whether its claim is there. No monitor takes back
-/// what a start left (`others::runs`), so a CIB that does not answer is asked again as long as there is time.
+/// Waits for the CIB, which shows the requests of other programs to this start, and whether this node's claim is published. No monitor
+/// clears a request that a start left (`others::runs`), so the start asks again as long as it has time.
 fn await_the_cib(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Option<Plan> {
     (evidence.cib.known().is_none() && has_time(evidence)).then(|| {
         let effects = settled_config(evidence).into_iter().collect();
