@@ -14,7 +14,7 @@ fn refused(plan: &Plan) -> Option<&Refusal> {
     }
 }
 
-/// The same data, with a database that has 10 entries more than the log.
+/// Returns `disk` with a database that contains 10 entries more than the log.
 fn ahead(disk: DataDir) -> DataDir {
     match disk {
         DataDir::Present(history) => {
@@ -46,7 +46,7 @@ fn nothing_is_announced_or_forced_from_a_database_ahead_of_its_log() {
     assert!(is_refused_as_ahead(&first(Request::Start, &word)));
 }
 
-/// While etcd ran its data was not read; it was announced then.
+/// Asserts that a force is refused after its announcement, because the agent reads the data only once etcd has stopped.
 #[test]
 fn what_was_announced_is_not_done_with_a_database_ahead_of_its_log() {
     let forced = |disk: DataDir| {

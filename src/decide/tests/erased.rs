@@ -17,7 +17,7 @@ const REQUESTS: [Request; 8] = [
     Request::Reload,
 ];
 
-/// Returns a voter of two with a fenced peer and a record that Pacemaker has erased.
+/// Returns a voter of two with a fenced peer, whose published record Pacemaker has erased from the CIB.
 fn survivor() -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let fenced = voter.peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -67,7 +67,8 @@ fn a_record_that_does_not_come_back_is_given_up_after_ten_looks() {
     assert_eq!(last, first(Request::Monitor, &survivor().cib_with(|cib| cib.keeps_own_record = false)));
 }
 
-/// The peer does not start next to a fork, and the record that would call the fork off went with Pacemaker's former life.
+/// Asserts that a monitor fails in this state, because the peer does not start next to a fork. The record that shows the fork as called off
+/// was lost when Pacemaker ended.
 #[test]
 fn a_silent_etcd_whose_record_is_gone_beside_its_own_fork_starts_anew() {
     let own_fork = forks(1, &at_rest().me.name);

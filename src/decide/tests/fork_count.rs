@@ -6,7 +6,7 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Request, RunMode};
 
-/// The note has fork 1 announced. The voter that it names shows whether that was carried out.
+/// Asserts that an announced fork is counted again only if it was carried out. The voter that the durable note names shows whether it was.
 #[test]
 fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     let announces = |without: Option<u64>| {
@@ -27,7 +27,7 @@ fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     assert_eq!(announces(None), Some((forks(1, "node1"), Some(PEER))));
 }
 
-/// etcd does not answer: nothing shows which voter its data lists, and the last record may be older than that.
+/// Asserts that a new fork is counted while etcd is silent, because nothing shows which voter its data lists.
 #[test]
 fn a_fork_is_counted_again_while_etcd_is_silent() {
     let announces = |without: Option<u64>| {
@@ -60,7 +60,8 @@ fn a_force_names_the_voter_that_it_removes_first() {
     assert_eq!(force(Some(PEER)).len(), 2, "it is named already");
 }
 
-/// The position of what a person chose counts from then on, and the note comes behind it: a note alone would refuse that very data.
+/// Asserts that the position of data that an operator chose is published before the durable note is written. With the note alone, that data
+/// would be refused.
 #[test]
 fn data_that_a_person_chose_although_it_ends_too_early_is_whole_from_then_on() {
     let behind = at_rest().with_disk(reaching(ME, &[ME], (3, 1_000))).peer_is(PeerNode::Down, PeerAgent::NoHistory);

@@ -22,7 +22,7 @@ fn leading(ready_for_s: Option<u64>) -> Leading {
     Leading { primary, failback: true, delay_s: DELAY_S, ready_for_s, boot_s: 1_000, ..Leading::default() }
 }
 
-/// node1 leads, node2 is the primary and follows, and nothing is amiss; nothing is counted yet.
+/// Returns a healthy pair: node1 leads, and node2, the configured primary, follows. No hand-over is due yet.
 fn healthy() -> Evidence {
     let voter = at_rest().running(Fact::Known(leader())).seen_voting().peer_is(PeerNode::Online, PeerAgent::Active);
     Evidence {
@@ -34,7 +34,7 @@ fn healthy() -> Evidence {
     }
 }
 
-/// The same, and the boot remembers since when.
+/// Returns a healthy pair in which a hand-over has been due for `ready_for_s` seconds.
 fn counting(due: HandOver, ready_for_s: u64) -> Evidence {
     let mut evidence = healthy();
     if let Fact::Known(memory) = &mut evidence.boot_memory {
@@ -47,12 +47,12 @@ const fn due(cause: Cause, tries: u8) -> HandOver {
     HandOver { cause, since_s: 900, tries }
 }
 
-/// The delay is over.
+/// Returns a healthy pair in which the delay before a hand-over is over.
 fn ready() -> Evidence {
     counting(due(Cause::Primary, 0), DELAY_S)
 }
 
-/// The second round of a monitor that has found the peer close.
+/// Returns the plan of a monitor's second round, after the first one has found the peer close to the leader.
 fn second(evidence: &Evidence) -> Plan {
     decide(Request::Monitor, evidence, &Progress { polls_caught_up: 1, ..Progress::default() })
 }
@@ -61,7 +61,7 @@ fn moves(plan: &Plan) -> bool {
     plan.effects.contains(&Effect::MoveLeader { to: PEER })
 }
 
-/// Returns the hand-over that the plan remembers, where it remembers anything.
+/// Returns the hand-over in the memory that the plan writes; `None` if the plan writes no memory.
 #[expect(clippy::option_option, reason = "nothing is remembered, nothing is due, something is")]
 fn remembered(plan: &Plan) -> Option<Option<HandOver>> {
     plan.effects.iter().find_map(|effect| match effect {
@@ -70,14 +70,14 @@ fn remembered(plan: &Plan) -> Option<Option<HandOver>> {
     })
 }
 
-/// Changes what the peer's etcd answers.
+/// Returns `evidence` with a change to what the peer's etcd answers.
 fn peer(evidence: Evidence, change: impl FnOnce(&mut Etcd)) -> Evidence {
     let mut answer = follower();
     change(&mut answer);
     Evidence { peer_etcd: Fact::Known(answer), ..evidence }
 }
 
-/// Changes what this node's etcd answers.
+/// Returns `evidence` with a change to what this node's etcd answers.
 fn own(evidence: Evidence, change: impl FnOnce(&mut Etcd)) -> Evidence {
     let mut answer = leader();
     change(&mut answer);
@@ -114,7 +114,7 @@ fn the_lead_goes_back_to_the_primary_once_it_was_well_for_the_delay() {
     assert_eq!(hands_over.because, Reason::Step(because));
 }
 
-/// F1, F2 and F3, a row for each condition: nothing is handed over while it fails, and the delay begins anew after it.
+/// Asserts for each condition of rules F1 to F3 that leadership stays while the condition fails, and that the delay begins anew afterwards.
 #[test]
 fn whatever_stands_in_the_way_ends_the_delay() {
     for (what, evidence, by) in in_the_way() {
@@ -205,7 +205,7 @@ fn it_lacks_at_most_what_a_learner_may_lack_and_an_unknown_reach_holds_nothing_u
     }
 }
 
-/// F5: a try in each delay, and three in all.
+/// Asserts rule F5: the leader tries one hand-over in each delay, and three in all.
 #[test]
 fn a_try_counts_before_it_is_made_and_the_third_is_the_last_one() {
     for (tries, follows) in [(0, true), (1, true), (2, true), (3, false), (9, false)] {
@@ -226,7 +226,7 @@ fn a_try_counts_before_it_is_made_and_the_third_is_the_last_one() {
     assert_eq!(remembered(&first(Request::Monitor, &once)), Some(None));
 }
 
-/// F6: an etcd that does not hand over keeps its leader, and no monitor fails for it.
+/// Asserts rule F6: if a hand-over fails, etcd keeps its leader, and the monitor succeeds.
 #[test]
 fn a_try_that_fails_is_no_failure_of_the_monitor() {
     assert_eq!(on_failure(Request::Monitor, &ready()), OnFailure::Answer(Exit::Success));
@@ -236,7 +236,7 @@ fn a_try_that_fails_is_no_failure_of_the_monitor() {
     assert_eq!(decision.on_failure, OnFailure::Answer(Exit::Success));
 }
 
-/// F7: a leader that users do not reach, for ten seconds, whichever node is to lead.
+/// Asserts rule F7: a leader that users cannot reach for ten seconds hands over, whichever node is the configured primary.
 #[test]
 fn a_leader_that_users_do_not_reach_hands_over_to_a_peer_that_they_reach() {
     let cut_off = |own: Fact<bool>, peer: Fact<bool>, cause, ready_for_s| {
@@ -286,7 +286,7 @@ fn a_stop_forgets_it_and_so_does_a_start() {
     assert_eq!(remembered(&first(Request::Start, &ready())), Some(None));
 }
 
-/// Each situation, and what people read of it.
+/// Returns each state of a hand-over with the sentence that operators read about it.
 fn told_situations() -> Vec<(Evidence, &'static str)> {
     let primary = |primary: &str, failback, evidence: Evidence| {
         let leading = Leading { primary: Some(primary.to_owned()), failback, ..leading(None) };

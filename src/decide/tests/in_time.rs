@@ -7,10 +7,10 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Wait};
 
-/// The part of a monitor's 25 s that it may use.
+/// Milliseconds that a monitor with a time-out of 25 s may use.
 const BUDGET_MS: u64 = 23_000;
 
-/// Returns a voter of two with a fenced peer, in a monitor.
+/// Returns a voter of two with a fenced peer, within a monitor's time.
 fn survivor() -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     Evidence { budget_ms: BUDGET_MS, ..voter.peer_is(PeerNode::Down, PeerAgent::NoHistory) }
@@ -24,13 +24,13 @@ fn announced() -> Progress {
     Progress::enter(Phase::Announced, 0)
 }
 
-/// The same node with its etcd stopped, before the last step.
+/// Returns the survivor with its etcd stopped, before the force.
 fn stopped() -> Evidence {
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..survivor().at_the_barrier() };
     Evidence { own_etcd: Fact::Absent, ..stopped }
 }
 
-/// It runs, by a force that we announced, and has not served since.
+/// Returns the survivor with an etcd that was forced after an announcement, and has not served since.
 fn forced(own: Fact<Etcd>) -> Evidence {
     let mut evidence = survivor().announced().running(own);
     evidence.container = Fact::Known(Container { running: true, forces_new_cluster: true, ..Container::default() });
@@ -126,8 +126,8 @@ fn a_monitor_whose_time_is_over_leaves_what_it_launched_to_the_next_one() {
     assert_eq!(out_of_time(Request::Monitor, &survivor(), &stops), None, "nothing runs");
 }
 
-/// On a machine where one observation takes seconds, Pacemaker would restart an etcd that serves, for a learner that is not
-/// promoted yet.
+/// Asserts that a monitor that runs out of time does not fail while etcd serves. On a machine where one observation takes seconds,
+/// Pacemaker would otherwise restart etcd because a learner is not promoted yet.
 #[test]
 fn a_monitor_whose_time_is_over_does_not_fail_beside_an_etcd_that_answers() {
     let leader = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
@@ -146,7 +146,7 @@ fn where_nobody_can_tell_what_is_launched_nothing_is_stopped_to_be_forced() {
     assert!(is_harmless(&first(Request::Monitor, &unsure)));
 }
 
-/// A voter that Pacemaker is about to promote, and that does not answer.
+/// Returns a voter that Pacemaker is about to promote, and whose etcd does not answer.
 fn slow_voter() -> Evidence {
     Evidence { promotable: true, own_etcd: silent(), ..survivor() }
 }
@@ -192,7 +192,8 @@ fn a_notification_after_which_nothing_is_done_says_why() {
     }
 }
 
-/// OpenShift's watcher of certificates sets the attribute and restarts the container by itself.
+/// Asserts that a monitor waits for a restart by OpenShift's certificate watcher, which sets `restart_no_leave` and restarts the container
+/// itself.
 #[test]
 fn a_monitor_that_meets_a_restart_behind_pacemaker_waits_for_its_end() {
     let gap = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..survivor() };
@@ -207,7 +208,8 @@ fn a_monitor_that_meets_a_restart_behind_pacemaker_waits_for_its_end() {
     assert_eq!(exit(&first(Request::Probe, &short)), Some(Exit::NotRunning), "a probe answers what is");
 }
 
-/// The start that was to follow was dropped, as by a standby: nothing runs there that could give the claim up.
+/// Asserts that the operator reads what to type if the peer stopped and the start that should follow was dropped, for example by a standby.
+/// Nothing on the peer could then give its claim up.
 #[test]
 fn a_peer_that_stopped_half_way_through_a_restart_is_named_with_what_to_type() {
     let claims = PublishedState { claims: true, ..record(history(PEER, &[ME, PEER], &[])) };

@@ -3,7 +3,7 @@
 use crate::decide::members::*;
 
 pub(super) const VOTERS: usize = 5;
-/// The learner's id, next to voters 1, 2 and so on.
+/// Id of the learner. The voters' ids are 1, 2 and so on.
 pub(super) const LEARNER: u64 = 9;
 
 pub(super) fn url(id: u64) -> String {
@@ -27,7 +27,7 @@ pub(super) fn learner() -> Member {
     Member { is_learner: true, knows_the_list: None, ..voter(LEARNER) }
 }
 
-/// Voters 1 to `count`, all healthy, as many as are wanted; the first one leads.
+/// Returns `count` healthy voters, with ids from 1, as many as are wanted. Voter 1 leads.
 pub(super) fn healthy(count: usize) -> Membership {
     let ids = 1..=u64::try_from(count).unwrap();
     Membership {
@@ -52,11 +52,11 @@ pub(super) fn silent() -> Health {
     Health::Unknown("its certificate has ended".to_owned())
 }
 
-/// A row: what is different from a healthy cluster, the step (of which the last voter's id is known), and what is said for one
-/// to five voters: a rule, or nothing where it is allowed.
+/// Row of the table: its name, the difference from a healthy cluster, the step for the last voter's id, what is said with it, and for one
+/// to five voters the rule that refuses the step; empty if it is allowed.
 type Row = (&'static str, fn(&mut Membership), fn(u64) -> MemberStep, fn(u64) -> Said, [&'static str; VOTERS]);
 
-/// The orders given with a step: the replaced member, and an operator's confirmations.
+/// Orders given with a step: the member that is replaced, and an operator's confirmation.
 #[derive(Default)]
 struct Said {
     replaced: Option<u64>,
@@ -156,7 +156,7 @@ fn rows() -> Vec<Row> {
     [rows_of_what_is_added(), rows_of_learners(), rows_of_who_goes()].concat()
 }
 
-/// Next to one node's voter it would be a second one that no agent restarts.
+/// Asserts that a third voter comes only once both nodes vote. Next to one, it would be a second voter that no agent restarts.
 #[test]
 fn a_third_voter_comes_to_a_whole_pair() {
     let pair = |voters: usize| {
@@ -395,10 +395,10 @@ fn each_rule_allows_and_refuses_for_one_to_five_voters() {
     }
 }
 
-/// A row: what is different from a pair with a third voter and a dead node, and what is said of that node's removal.
+/// Row: its name, the difference from a pair with a third voter and a dead node, and the result for that node's removal.
 type Removal = (&'static str, fn(&mut Membership), Option<Result<(), &'static str>>);
 
-/// Of three voters with one dead, two are a majority: the dead one goes first, by both of the others.
+/// Asserts that the dead one of three voters is removed before its replacement is listed, because the other two are a majority.
 #[test]
 fn a_dead_node_of_a_pair_is_removed_by_the_other_one_and_the_third_voter() {
     let dead_node2 = || {

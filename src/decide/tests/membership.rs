@@ -78,7 +78,7 @@ fn a_learner_at_nobodys_address_makes_place_and_a_voter_there_is_not_touched() {
     }
 }
 
-/// An operator added members with etcd's own commands: their majority is Raft's business.
+/// Asserts that the agent leaves three or more voters, which an operator added with etcd's own commands, to Raft.
 #[test]
 fn more_than_two_voters_are_plain_raft() {
     let many = |leader| etcd(ME, leader, &[ME, PEER, 3], &[]);

@@ -148,7 +148,7 @@ fn a_fork_that_the_cib_has_lost_is_told_anew_by_who_knows_it() {
     }
 }
 
-/// Otherwise the leader's loss would need an operator until the next monitors.
+/// Asserts that one action publishes a new voter's claim and remembers its vote. In between, the loss of the leader would need an operator.
 #[test]
 fn a_new_voter_claims_and_remembers_in_one_action() {
     let mut promoted = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
@@ -169,7 +169,8 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
     }
 }
 
-/// Between the entry that promotes a learner and its application the leader acknowledges alone.
+/// Asserts that a new voter's vote is remembered only once it has its leader's entries: between the entry of the promotion and its
+/// application, the leader acknowledges writes alone.
 #[test]
 fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     let claim = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
@@ -187,7 +188,8 @@ fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some())));
 }
 
-/// The leader may be lost a moment later, and without that memory its loss needs an operator.
+/// Asserts that one unanswered query of the CIB deletes no memory of a voter. Without that memory, a loss of the leader would need an
+/// operator.
 #[test]
 fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
@@ -217,7 +219,8 @@ fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
     );
 }
 
-/// Pacemaker bans etcd from a node at `migration-threshold`, and forgets no failure by itself.
+/// Asserts that the agent reduces Pacemaker's failure counts. Pacemaker forgets no failure by itself, and bans etcd from a node at
+/// `migration-threshold`.
 #[test]
 fn failures_never_add_up_to_a_ban() {
     let failed = |evidence: Evidence, operation: &str, count| {
@@ -240,7 +243,8 @@ fn failures_never_add_up_to_a_ban() {
     assert_eq!(set(&first(Request::Start, &refused)), [("start_0".to_owned(), 8)]);
 }
 
-/// Three starts in vain give the claim up, and have to be counted below what is taken back.
+/// Asserts that a serving node's failed starts are reduced so far that three more can be counted, because three starts in vain give up the
+/// claim.
 #[test]
 fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
     let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
@@ -261,7 +265,8 @@ fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
     assert_eq!(first(Request::Monitor, &settled).effects, []);
 }
 
-/// Pacemaker came back in the same boot: what a learner said when it joined is gone, and its sole voter may wait for that.
+/// Asserts that a probe publishes a running learner's record again after Pacemaker came back in the same boot, because its sole voter may
+/// wait for that record.
 #[test]
 fn a_probe_beside_a_running_learner_says_again_that_it_joins() {
     let mut learner = at_rest().running(Fact::Unknown("no leader".to_owned()));

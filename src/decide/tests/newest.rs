@@ -65,7 +65,8 @@ fn a_sole_voter_does_not_start_beside_a_history_of_its_peers_own() {
     assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
 }
 
-/// Two voters with a leader have one history: a rival fork of the same count, in this node's own attribute, is taken back.
+/// Asserts that a voter of two replaces a rival fork of the same count in its own attribute, because two voters with a leader have one
+/// history.
 #[test]
 fn a_voter_of_two_publishes_the_lineage_that_was_settled() {
     let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
@@ -116,7 +117,8 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     }
 }
 
-/// Either node has as many forks, and only the peer's attribute contains its own, which was never made.
+/// Asserts that a sole voter starts although its peer announced as many forks, if that fork was never made: only the peer's record and
+/// attribute contain it.
 #[test]
 fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
     let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };
@@ -163,7 +165,8 @@ fn as_many_forks_by_another_node_are_another_history() {
     assert_eq!(run_mode(&knows("node2")), None);
 }
 
-/// Two CIBs met and the one counts that the peer's fork never reached: the node that observes this, in any action, keeps it.
+/// Asserts that any action publishes a fork that only the peer's record contains. When two CIBs met, the one that won had not received the
+/// fork.
 #[test]
 fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     let kept = Effect::PublishPeerLineage(forks(1, "node2"));
@@ -188,7 +191,8 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
 }
 
-/// Pacemaker has come back next to an etcd that ran standalone and has no leader yet: its peer may start once it was asked.
+/// Asserts that a probe publishes the fork of an etcd that ran standalone and has no leader yet, after Pacemaker came back next to it. The
+/// peer may start once the probe has ended.
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));

@@ -34,7 +34,8 @@ fn waits(plan: &Plan) -> bool {
     plan.effects.is_empty() && exit(plan).is_none()
 }
 
-/// A survivor's stop is a part of its recovery: the start after it continues by what the stop keeps.
+/// Asserts that a stop without the CIB waits for it, and that the stop in a restart keeps the claim. The start after it continues a
+/// recovery by that claim.
 #[test]
 fn a_stop_that_cannot_read_the_cib_looks_again_and_gives_up_no_claim_in_a_restart() {
     let stopped = || at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
@@ -64,7 +65,7 @@ fn neither_a_probe_nor_a_start_that_waits_gives_a_claim_up_unread() {
     assert!(matches!(plan.because, Reason::Waiting(Wait::WayToBeFree { .. })) && plan.effects.is_empty(), "{plan:?}");
 }
 
-/// The CIB has to give the claim up where the memory does, because the peer waits for it.
+/// Asserts that a stop without readable data gives the claim up in the CIB as well as in memory, because the peer waits for that.
 #[test]
 fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     let stopped = at_rest().seen_voting().notified(Moment::Outside, Operation::None, &[], &["node1"]);
@@ -74,7 +75,7 @@ fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     assert_eq!((remembers(&plan), claims(&plan)), (Some(false), Some(false)), "{plan:?}");
 }
 
-/// The CIB names the third voter.
+/// Asserts that no learner is removed as unknown while the CIB cannot be read, because the CIB names the third voter.
 #[test]
 fn no_learner_is_a_stranger_where_the_cib_is_not_read() {
     let mut alone = etcd(ME, Some(ME), &[ME], &[7]);
@@ -89,7 +90,7 @@ fn no_learner_is_a_stranger_where_the_cib_is_not_read() {
     assert!(!removes(&plan) && exit(&plan) == Some(Exit::Success), "{plan:?}");
 }
 
-/// A wish that a start leaves stays: monitors keep it for the stop to come.
+/// Asserts that a start waits for the CIB, because monitors leave a request that the start did not clear to the next stop.
 #[test]
 fn a_start_does_not_succeed_before_it_has_read_the_cib() {
     let served = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
@@ -102,7 +103,8 @@ fn a_start_does_not_succeed_before_it_has_read_the_cib() {
     assert_eq!(exit(&first(Request::Start, &cib_unread(late))), Some(Exit::Success));
 }
 
-/// An etcd that ended by itself was not stopped by an order, and is started at once.
+/// Asserts that a monitor without the CIB waits for a possible restart by another program, while one with the CIB reports the ended etcd at
+/// once.
 #[test]
 fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     let gap = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..at_rest().seen_voting() };
@@ -113,7 +115,8 @@ fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     assert_eq!(exit(&first(Request::Monitor, &unread.after(16_000))), Some(Exit::NotRunning));
 }
 
-/// The peer left before it stopped, as a rule, and then no vote is missing.
+/// Asserts that an etcd whose answers are late is not stopped after the peer's clean stop: the peer has normally left before it, and then
+/// no vote is missing.
 #[test]
 fn an_etcd_that_may_serve_alone_is_not_stopped_for_answers_that_are_late() {
     let announced = Progress::enter(Phase::Announced, 0);

@@ -57,8 +57,7 @@ fn a_healthy_monitor_writes_nothing_and_leaves_the_restart_to_the_stop() {
     assert!(says(&first(Request::Monitor, &spoofed).effects, &Notice::Revision(2000)));
 }
 
-/// An agent of another kind on the peer finds by the revision that its own data is the older.
-/// The CIB is written to disk with every change.
+/// Asserts that an unchanged UUID is not published again, because the CIB is written to disk at every change.
 #[test]
 fn the_machines_uuid_is_published_where_it_is_new_and_at_no_other_time() {
     let uuid = |text: &str| Some(text.to_owned());
@@ -102,7 +101,8 @@ fn a_leave_is_announced_before_it_is_done() {
     assert!(lock.is_some() && lock < leave, "{plan:?}");
 }
 
-/// The CA's bundle is read at a start only: OpenShift restarts both members, one after the other.
+/// Asserts that a stop with `restart_no_leave` does not leave the member list and keeps its claim: OpenShift restarts the two members in
+/// turn so that they read a new CA bundle.
 #[test]
 fn restart_no_leave_is_half_of_a_restart() {
     let evidence = stops_beside_a_voter().cib_with(|cib| cib.others.restart_no_leave = true);
@@ -115,7 +115,8 @@ fn restart_no_leave_is_half_of_a_restart() {
     assert!(claims, "the peer waits for our return: {plan:?}");
 }
 
-/// A flag that was left behind by a ban: meanwhile the peer ran standalone, and its list counts.
+/// Asserts that `restart_no_leave` has no effect on a start if a ban left it behind: the peer has run standalone since, and its member list
+/// counts.
 #[test]
 fn a_stale_restart_flag_bypasses_nothing() {
     let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
@@ -137,7 +138,8 @@ fn a_stale_removal_lock_decides_nothing() {
     assert_eq!(plan.because, Reason::Rule { rule: Rule::TwoPlainStarts, peer: "node2".to_owned() });
 }
 
-/// The operator replaces a node: the old one is out of the cluster, the new one was never seen.
+/// Asserts that `force_new_cluster` gives up a peer that OpenShift's etcd operator replaced: the old node is gone, and the new one was
+/// never seen.
 #[test]
 fn a_replaced_peer_is_given_up_where_others_say_so() {
     let lost = || at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory);
@@ -152,7 +154,7 @@ fn a_replaced_peer_is_given_up_where_others_say_so() {
     assert_eq!(first(Request::Start, &off).because, plan.because, "a claim counts where the peer is confirmed off");
 }
 
-/// A wish that was left behind counts neither for two voters nor against what the peer took.
+/// Asserts that an outdated `force_new_cluster` is cleared while there are two voters, and gives up nothing that the peer wrote.
 #[test]
 fn a_stale_wish_to_force_is_taken_back_and_gives_nothing_up() {
     let running = forced_on_me(serving());
@@ -179,7 +181,7 @@ fn the_announced_force_that_others_asked_for_is_carried_out() {
     assert!(plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster)), "{plan:?}");
 }
 
-/// The operator gave up a peer that had only rebooted: what lives counts more than what was asked.
+/// Asserts that `force_new_cluster` forces nothing if the peer that it gives up had only rebooted, because its data or its etcd is there.
 #[test]
 fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
     let back = || forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[]))).both_start();
@@ -197,7 +199,8 @@ fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
     assert!(matches!(plan.effects.as_slice(), [Effect::AddLearner { .. }, ..]), "{plan:?}");
 }
 
-/// After OpenShift's restore script: one node's data is a snapshot's, a new cluster's only voter, and its note is gone.
+/// Asserts the result on both nodes after OpenShift's restore script: one node's data is a snapshot, as a new cluster's only voter without
+/// a durable note.
 #[test]
 fn a_restored_snapshot_counts_on_both_sides() {
     let restored = DataDir::Present(History {
@@ -218,7 +221,7 @@ fn a_restored_snapshot_counts_on_both_sides() {
     assert_eq!(plan.because, Reason::Waiting(Wait::PeerToServe { peer: "node2".to_owned() }));
 }
 
-/// The peer published its restored data a moment after we had decided from what it held before.
+/// Asserts that a start begins again if the peer published restored data after this node had decided from the peer's former record.
 #[test]
 fn a_start_that_was_decided_from_a_stale_record_begins_again() {
     let started = at_rest().with_disk(history(ME, &[ME, PEER], &[])).running(Fact::Unknown("no leader yet".to_owned()));
@@ -287,7 +290,7 @@ fn a_learner_of_a_node_that_left_the_map_is_removed() {
     assert!(matches!(first(Request::Monitor, &voter).effects.as_slice(), [Effect::RemoveMember { id: PEER, .. }]));
 }
 
-/// Unless a recovery is what it needs.
+/// Asserts that a failed check fails the monitor after a wait, unless etcd needs a recovery.
 #[test]
 fn a_check_that_was_asked_for_fails_the_monitor() {
     let mut evidence = serving();
@@ -307,8 +310,8 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
     assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), Some(Exit::Success), "another plan that waits");
 }
 
-/// This member was removed there by its peer's own etcd, and no fork records that: the peer has writes that are nowhere
-/// else.
+/// Asserts that `force_new_cluster` does not give up a peer whose record names it as the sole voter. Its etcd removed this member without a
+/// recorded fork, so it has writes that exist nowhere else.
 #[test]
 fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() {
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..at_rest().at_the_barrier() };

@@ -14,7 +14,8 @@ fn leading(leaderless_for_s: Option<u64>) -> Leading {
     Leading { primary, delay_s: 60, patience_s: PATIENCE_S, leaderless_for_s, boot_s: 1_000, ..Leading::default() }
 }
 
-/// The boot remembers since when, and the record and the memory have their claim, or neither has it.
+/// Returns a parted pair whose node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or clears the claim in its record and
+/// in its memory.
 fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let mut evidence = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| {
@@ -31,7 +32,7 @@ fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     Evidence { peer_etcd, leading, notify: None, budget_ms: 23_000, ..evidence }
 }
 
-/// The patience is over.
+/// Returns a parted pair in which node1 has waited long enough to yield.
 fn parted() -> Evidence {
     parted_since(Some(PATIENCE_S), true)
 }
@@ -75,7 +76,7 @@ fn the_claim_goes_from_the_cib_and_from_memory_before_the_monitor_fails() {
     assert_eq!((late.effects, late.next), (Vec::new(), Next::Exit(Exit::Success)));
 }
 
-/// An etcd of 3.5 and later that has never had a leader in this life answers nothing.
+/// Asserts that a silent etcd yields too, because from etcd 3.5 on it answers nothing until it has had a leader since its start.
 #[test]
 fn an_etcd_that_is_silent_without_a_leader_yields_too() {
     let silent = |evidence: Evidence| Evidence { own_etcd: Fact::Unknown("no leader".to_owned()), ..evidence };
@@ -90,7 +91,7 @@ fn an_etcd_that_is_silent_without_a_leader_yields_too() {
     assert!(matches!(&dead.because, Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { .. }, .. }));
 }
 
-/// Y1 to Y4: a row for each condition.
+/// Asserts for each condition of rules Y1 to Y4 that neither node yields while the condition fails.
 #[test]
 fn whatever_is_missing_has_both_wait() {
     let peer_etcd = |leader| Fact::Known(etcd(PEER, leader, &[ME, PEER], &[]));
@@ -137,7 +138,7 @@ fn only_a_monitor_yields() {
     }
 }
 
-/// A memory that cannot be read may hold a vote.
+/// Asserts that the time without a leader is not written over an unreadable memory, because the memory may contain a vote.
 #[test]
 fn nothing_is_counted_over_a_memory_that_cannot_be_read() {
     let unread = Evidence { boot_memory: Fact::Unknown("an I/O error".to_owned()), ..parted_since(None, true) };
@@ -163,7 +164,7 @@ fn what_is_counted_ends_with_a_leader_and_with_a_stop_for_good() {
     assert_eq!(remembered(&stopped(&[])), Some(None));
 }
 
-/// The stop of a node that has yielded: whatever Pacemaker calls it, nothing is claimed again.
+/// Asserts that the stop of a node that has yielded publishes no claim, even if Pacemaker begins a restart.
 #[test]
 fn the_stop_of_a_restart_does_not_bring_the_claim_back() {
     let stopped = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..parted_since(Some(PATIENCE_S), false) };
@@ -175,7 +176,8 @@ fn the_stop_of_a_restart_does_not_bring_the_claim_back() {
     }
 }
 
-/// Node2, the primary, sees that node1 has yielded and is stopped. Its machine is up, so no vote is cast for it.
+/// Asserts that the primary announces a restart once node1 has yielded and is stopped. No vote proxy votes for node1, because its machine
+/// is on.
 #[test]
 fn the_primary_runs_standalone_by_a_restart() {
     let primary = |claims: bool, agent: PeerAgent| {
@@ -196,7 +198,7 @@ fn the_primary_runs_standalone_by_a_restart() {
     }
 }
 
-/// Back at its start, the node waits for the primary, which has a fork that this data does not know.
+/// Asserts that a node that yielded waits at its start for the primary, which has a fork that the node's data does not know.
 #[test]
 fn a_node_that_yielded_starts_once_it_reaches_the_primary() {
     let at_start = |lineage: Lineage, voters: &[u64]| {

@@ -6,7 +6,8 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Phase, Progress, Request, RunMode};
 
-/// etcd died, and an operator put older data there before the stop that should remember the end. The stopped peer published what was committed.
+/// Asserts that no new cluster is forced if the stopped peer published more committed entries than this node has. etcd died here, and an
+/// operator put older data in its place.
 #[test]
 fn a_voter_whose_peer_has_more_as_committed_does_not_run_standalone() {
     let at_the_barrier = |mine: u64, theirs: u64, gave_up: bool| {
@@ -26,7 +27,8 @@ fn a_voter_whose_peer_has_more_as_committed_does_not_run_standalone() {
     assert_eq!(runs(&at_the_barrier(1_000, 1_001, true)), Some(RunMode::ForceNewCluster));
 }
 
-/// An entry that is not known as committed may be what the stopped peer never sent, unless etcd died here and the data may be another one since.
+/// Asserts that an uncommitted entry that only the peer has counts as committed if etcd died here, because the data may have been replaced
+/// since. Otherwise the peer may never have sent that entry.
 #[test]
 fn behind_a_dead_etcd_an_entry_that_only_the_stopped_peer_has_counts_as_committed() {
     let longer = match reaching(PEER, &[ME, PEER], (3, 1_000)) {

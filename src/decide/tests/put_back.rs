@@ -7,7 +7,7 @@ use crate::decide::plan::{Effect, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 use crate::decide::start::cold_start::{Chosen, Cluster, ColdStart, answer};
 
-/// Data of a member that reaches `(term, index)`, all of it known as committed.
+/// Returns the data of a member that ends at `(term, index)`, with every entry known as committed.
 pub(super) fn reaching(me: u64, voters: &[u64], (term, index): (u64, u64)) -> DataDir {
     match history(me, voters, &[]) {
         DataDir::Present(history) => {
@@ -48,12 +48,12 @@ pub(super) fn runs(plan: &Plan) -> Option<RunMode> {
     })
 }
 
-/// Names a member's data on a node.
+/// Returns the owner of a member's data on a node.
 pub(super) fn owner(member_id: u64, node: &str) -> DataOwner {
     DataOwner { cluster_id: CLUSTER, member_id, node: node.to_owned() }
 }
 
-/// Both start; node1's data was put back to when it was the only voter, and node2 has all that was written since.
+/// Asserts that both nodes refuse to start if node1's data was put back to a state in which it was the only voter.
 #[test]
 fn a_sole_voter_whose_peer_knows_more_was_put_back_and_both_nodes_refuse() {
     let (sole, voter) = (reaching(ME, &[ME], (3, 1_000)), reaching(PEER, &[ME, PEER], (9, 1_000_000)));
@@ -69,7 +69,7 @@ fn a_sole_voter_whose_peer_knows_more_was_put_back_and_both_nodes_refuse() {
     }
 }
 
-/// The peer left, or learns, and knows as committed what the only voter does not have.
+/// Asserts that a peer that has left, or is a learner, proves an older disk if it knows entries as committed that the sole voter lacks.
 #[test]
 fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -91,7 +91,7 @@ fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
     }
 }
 
-/// A follower may have what a leader has sent and not yet written to its own disk.
+/// Asserts that uncommitted entries prove nothing, because a follower may have entries that its leader has not written to disk yet.
 #[test]
 fn entries_that_were_never_committed_prove_nothing() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -112,7 +112,7 @@ fn entries_that_were_never_committed_prove_nothing() {
     }
 }
 
-/// A later term is proof, however many entries there are: an image that was taken without a stop has the same term.
+/// Asserts that a former voter's later term proves that the sole voter's disk was put back, even with fewer entries.
 #[test]
 fn a_former_voter_of_a_later_term_is_proof() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -133,7 +133,8 @@ fn an_operator_chooses_and_what_was_chosen_once_is_not_asked_again() {
     assert!(matches!(answer(&voter, &chosen, &cluster(Chosen::Nobody)), ColdStart::FollowThePeer(_)));
 }
 
-/// Node2's etcd runs already, and has no leader, as node1 refuses.
+/// Asserts that an operator's choice of node2 has its running, leaderless etcd recover. Until then it waits, because node1 refuses to
+/// start.
 #[test]
 fn a_choice_ends_the_wait_of_the_node_that_runs() {
     let runs = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));
@@ -149,7 +150,7 @@ fn a_choice_ends_the_wait_of_the_node_that_runs() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::WriteNote(_))), "{effects:?}");
 }
 
-/// The old disk serves already: what has more is not moved aside for it.
+/// Asserts that data that has more than the serving cluster is not moved aside without an operator's choice.
 #[test]
 fn data_that_knows_more_than_the_cluster_that_serves_is_not_moved_aside_without_a_choice() {
     let mut evidence = at_rest().with_disk(reaching(ME, &[ME, PEER], (9, 1_000_000)));
@@ -171,13 +172,13 @@ pub(super) fn reached(forks: u64, index: u64) -> Fact<Reached> {
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position: LogPosition { term: 3, index }, is_redundant: true })
 }
 
-/// Returns [`reached`] as a sole voter published it.
+/// Returns the same position as [`reached`], as a sole voter publishes it.
 pub(super) fn reached_alone(forks: u64, index: u64) -> Fact<Reached> {
     let position = LogPosition { term: 3, index };
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position, is_redundant: false })
 }
 
-/// The peer is off: the cluster property shows that this data ended later once.
+/// Asserts that a node whose peer is off sees in the CIB that its data once ended later.
 #[test]
 fn a_node_alone_knows_by_the_cib_that_its_disk_was_put_back() {
     let alone = |disk: DataDir| at_rest().with_disk(disk).peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -254,7 +255,7 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     );
 }
 
-/// Two voters that name each other, of which this one remembers where its data ended: Raft would elect the longer of two old logs.
+/// Asserts that two voters do not start if both end before this node's last stop, because Raft would elect the longer of two outdated logs.
 #[test]
 fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
     let with = |theirs: u64, evidence: Evidence| {
@@ -286,7 +287,7 @@ fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
     }
 }
 
-/// The data was put back behind an announcement that the note still has.
+/// Asserts that data is refused that ends before the announcement in the durable note.
 #[test]
 fn data_that_ends_before_its_own_announcement_was_put_back() {
     let since = |term: u64, index: u64| {
@@ -307,7 +308,7 @@ fn data_that_ends_before_its_own_announcement_was_put_back() {
     assert_eq!(runs(&since(2, 1_001)), Some(RunMode::Normally));
 }
 
-/// The node's own attribute has a fork that its durable state has not: disk and state went back together.
+/// Asserts that data is refused if the node's own attribute has a fork that its durable note lacks: disk and note were put back together.
 #[test]
 fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
     let sole = at_rest().both_start().with_disk(reaching(ME, &[ME], (3, 1_000)));
@@ -319,7 +320,7 @@ fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
     assert!(is_put_back(&refusal(&first(Request::Start, &sole))));
 }
 
-/// The peer ran standalone, and its disk was put back to when it learned from this node.
+/// Asserts that the writes of a peer that ran standalone are reported as lost if its disk was put back to when it was a learner.
 #[test]
 fn a_peer_that_ran_alone_and_is_a_learner_again_has_lost_what_it_took() {
     let sole =
@@ -343,7 +344,7 @@ fn a_peer_that_ran_alone_and_is_a_learner_again_has_lost_what_it_took() {
     assert!(matches!(disk, Some(DataDir::Broken { .. })), "{disk:?}");
 }
 
-/// Node1's data was moved back, and its note was written when it joined since.
+/// Returns node1 with older data moved back, and with the durable note that it wrote when it joined afterwards.
 fn moved_back() -> Evidence {
     let mut evidence = at_rest();
     evidence.note = Fact::Known(DurableState {
@@ -370,7 +371,7 @@ fn a_note_that_is_about_other_data_vouches_for_nothing() {
     assert!(!is_harmless(&first(Request::Start, &own)));
 }
 
-/// The claims of the record count even if the CIB knows no fork.
+/// Asserts that data of which no note is known may have left, even if the CIB records no fork.
 #[test]
 fn data_of_which_nothing_is_known_may_have_left() {
     let blank = moved_back().both_start().with_peer_record(DataDir::Blank).cib_with(|cib| cib.lineage = forks(0, ""));
@@ -389,8 +390,7 @@ fn a_restored_snapshot_is_of_another_cluster_and_keeps_the_nodes_own_note() {
     assert_eq!(runs(&plan), Some(RunMode::Normally), "{plan:?}");
 }
 
-/// It asked to be removed; the peer may have been the only voter since, and comes back without its data.
-/// Returns the note of a node that asked its peer to be removed.
+/// Returns the durable note of a node that asked its peer to remove it.
 pub(super) fn asked_to_be_removed() -> Fact<DurableState> {
     let left_at = Some(LogPosition { term: 3, index: 990 });
     Fact::Known(DurableState { left_at, of: Some(mine()), ..DurableState::default() })

@@ -6,7 +6,7 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Progress, Request, RunMode, Via};
 
-/// One writer, and few writes: the leader, when the voters or the forks change, or after many entries.
+/// Asserts that only the leader publishes its position, and only when the voters or the forks change, or after many entries.
 #[test]
 fn the_leader_publishes_how_far_it_has_reached() {
     let says = |etcd: Etcd, said: Fact<Reached>| {
@@ -34,7 +34,8 @@ fn the_leader_publishes_how_far_it_has_reached() {
     assert!(first(Request::Stop, &stopped).effects.iter().any(said));
 }
 
-/// The first writes that both acknowledge after a promotion are on a voter that no record names yet.
+/// Asserts that the leader publishes its position before it promotes a learner. No record names the new voter yet when both acknowledge
+/// their first writes.
 #[test]
 fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
     let promotes = |said: Fact<Reached>| {
@@ -63,7 +64,7 @@ fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
     assert!(starts(one, reaching(ME, &[ME], (3, 1_000))));
 }
 
-/// Both were put back: Raft would elect the longer of two old logs.
+/// Asserts that two voters whose disks were both put back do not start, because Raft would elect the longer of two outdated logs.
 #[test]
 fn two_voters_that_both_end_too_early_do_not_start() {
     let both = |mine: u64, theirs: u64| {
@@ -89,7 +90,7 @@ fn two_voters_that_both_end_too_early_do_not_start() {
     assert_eq!(runs(&beside_a_learner(1_000)), Some(RunMode::Normally));
 }
 
-/// The peer's etcd waits for the vote of this node, and both logs are old.
+/// Asserts that a voter with an outdated log does not start next to a leaderless peer with another outdated log that waits for its vote.
 #[test]
 fn a_voter_that_ends_too_early_does_not_join_a_leaderless_peer_that_does_too() {
     let beside = |theirs: u64| {

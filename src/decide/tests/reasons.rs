@@ -4,10 +4,10 @@ use crate::adapters::ocf::exit::{REASON_LIMIT, as_kept};
 use crate::decide::evidence::{LogPosition, Obstacle, Version};
 use crate::decide::reason::{NoLoneBoot, Reason, Refusal, Wait};
 
-/// Values that fill the holes of a sentence.
+/// Values for the placeholders of a sentence.
 struct Holes {
     peer: String,
-    /// The words of another program.
+    /// Text from another program.
     words: String,
     position: LogPosition,
     port: u16,
@@ -16,7 +16,7 @@ struct Holes {
     second: u64,
 }
 
-/// Returns the values of an OpenShift cluster, some months after the installation.
+/// Returns the values of a typical OpenShift cluster some months after its installation.
 fn ordinary() -> Holes {
     Holes {
         peer: "master-0.ostest.example.com".to_owned(),
@@ -28,7 +28,7 @@ fn ordinary() -> Holes {
     }
 }
 
-/// Returns the longest values: a label of DNS is at most 63 bytes.
+/// Returns the longest possible values. A DNS label has at most 63 bytes.
 fn longest() -> Holes {
     Holes {
         peer: format!("n{}", "é".repeat(31)),
@@ -40,7 +40,7 @@ fn longest() -> Holes {
     }
 }
 
-/// The rows of `cases`, and a `match` over every variant: a variant without a row does not compile.
+/// Makes a list of rows, and a `match` over every variant, so that a variant without a row does not compile.
 macro_rules! rows {
     ($kind:ident: $($variant:ident { $($field:tt: $value:expr),* } => [$($typed:expr),+],)+) => {{
         #[allow(unreachable_patterns, reason = "a variant may have several rows")]
@@ -49,7 +49,7 @@ macro_rules! rows {
     }};
 }
 
-/// Returns the obstacles, and what is typed for each.
+/// Returns the obstacles to a start with the commands to type for each.
 fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
     rows! { Obstacle:
         StaticPod {} => ["'crictl ps --label app=etcd'"],
@@ -57,8 +57,7 @@ fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
     }
 }
 
-/// Returns every refusal with all that it asks the operator to type or to do. New ones come here, or this does not compile.
-/// What keeps a node from booting alone, and what is typed or done.
+/// Returns every reason against a lone boot with what its text asks the operator to type or to do.
 fn lone_boots(holes: &Holes) -> Vec<(NoLoneBoot, Vec<String>)> {
     let Holes { peer, words, bytes, .. } = holes;
     let (why, word) = (|| words.clone(), "'tandem confirm-recovery'");
@@ -186,7 +185,7 @@ fn with_ordinary_names_and_numbers_nothing_is_cut() {
     }
 }
 
-/// A start that waits for a refusal to pass may run out of time: then that refusal is what is to be read.
+/// Asserts that a start that runs out of time while it delays a refusal reports that refusal's short text.
 #[test]
 fn what_is_waited_for_before_failing_is_told_as_shortly() {
     let holes = ordinary();
@@ -196,7 +195,7 @@ fn what_is_waited_for_before_failing_is_told_as_shortly() {
     }
 }
 
-/// A peer that has lost its machine cannot be started: a text that asks for that start has to name another way.
+/// Asserts that a text that asks to start the peer also names another way, because a peer that has lost its machine cannot be started.
 #[test]
 fn where_the_peer_is_to_be_started_there_is_a_way_without_it() {
     let ways = ["restore", "back", "confirm-recovery"];

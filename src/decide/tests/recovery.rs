@@ -7,7 +7,7 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 
-/// Returns a voter of two that has just lost its peer: no leader.
+/// Returns a voter of two that has just lost its peer, and so its leader.
 pub(super) fn leaderless() -> Evidence {
     at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting()
 }
@@ -75,7 +75,8 @@ fn nobody_forces_before_the_peer_is_confirmed() {
     }
 }
 
-/// Pacemaker ended and came back in the same boot: etcd and `/run` live on, the attributes of its former life are gone.
+/// Asserts that a memory without a published claim is no proof: Pacemaker ended and came back in the same boot, so etcd and `/run` are
+/// unchanged, and Pacemaker's attributes are gone.
 #[test]
 fn a_memory_without_its_claim_proves_nothing() {
     let fenced = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -270,7 +271,8 @@ fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of
     assert_eq!(noted(&confirmed), Some(forks(2, "node1")));
 }
 
-/// A tool of Pacemaker's takes seconds on a slow machine, and an action that was over before the record came back is one of many.
+/// Asserts that a repeated announcement publishes only what the CIB lacks, because one of Pacemaker's tools takes seconds on a slow
+/// machine.
 #[test]
 fn of_an_announcement_only_the_record_is_published_again_where_the_cib_has_the_rest() {
     let published = |evidence: &Evidence| {

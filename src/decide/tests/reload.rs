@@ -63,7 +63,7 @@ fn who_has_no_leader_is_restarted_where_a_start_would_go_on_and_nowhere_else() {
     assert_eq!(exit(&reloaded(&both)), Some(Exit::Success), "two words are none");
 }
 
-/// A word that stayed would count in a later failure, on the node that is behind then.
+/// Asserts that a node that serves standalone clears `force_new_cluster`, because a later failure could apply it to stale data.
 #[test]
 fn who_serves_alone_takes_the_word_back() {
     let done = Effect::TellOthers(Notice::ForceDone);

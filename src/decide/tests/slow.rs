@@ -11,7 +11,7 @@ const MONITOR_MS: u64 = 23_000;
 const NOTIFICATION_MS: u64 = 58_000;
 const START_MS: u64 = 598_000;
 
-/// Returns a voter of two with a fenced peer, on a machine as slow as that.
+/// Returns a voter of two with a fenced peer, on a machine with the measured durations `pace`.
 fn survivor(budget_ms: u64, pace: Pace) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     Evidence { budget_ms, pace, ..voter.peer_is(PeerNode::Down, PeerAgent::NoHistory) }
@@ -114,7 +114,7 @@ fn what_no_monitor_has_the_time_for_is_left_to_a_start() {
     assert!(begins(&first(Request::Monitor, &early)));
 }
 
-/// The announcement takes so long that no time is left for the observation after it.
+/// Asserts that a recovery is left to a start if several announcements took so long that no time was left for the next observation.
 #[test]
 fn what_is_announced_again_and_again_in_vain_is_left_to_a_start() {
     let late = |postponed, look_ms| {
@@ -157,7 +157,7 @@ fn a_start_whose_first_look_was_slow_publishes_its_record_all_the_same() {
     assert_eq!([unseen(looks_take(6_000)), unseen(Pace::default())], [None, Some(Exit::Retriable)]);
 }
 
-/// Two looks in a row are needed for that.
+/// Asserts that a slow machine gets a longer wait for a learner, because a promotion needs two consecutive observations.
 #[test]
 fn a_learner_is_promoted_where_one_look_takes_longer_than_the_patience_with_it() {
     let leads = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
@@ -205,7 +205,7 @@ fn an_etcd_that_is_slow_after_a_vote_is_looked_at_a_few_times() {
     assert_eq!([waits(looks_take(9_000)), waits(Pace::default())], [true, false]);
 }
 
-/// One that served, next to a peer that is there: a monitor that fails has it restarted under its clients.
+/// Asserts that an etcd that served is asked three times before its monitor fails, because Pacemaker would restart it under its clients.
 #[test]
 fn an_etcd_that_is_kept_from_its_answer_is_asked_three_times_before_it_is_called_dead() {
     let silent = at_rest().running(Fact::Unknown("no answer".to_owned())).seen_voting();

@@ -43,7 +43,8 @@ fn what_cannot_be_read_is_never_taken_for_nothing() {
     assert!(matches!(refusal(&evidence), Refusal::ContainerUnknown { .. }));
 }
 
-/// An image of the other node's disk is one case. etcd does not check whether its member runs elsewhere.
+/// Asserts that a copy of the serving peer's data, for example an image of its disk, is never started, because etcd does not check whether
+/// its member runs elsewhere.
 #[test]
 fn r1_a_copy_of_the_serving_peers_data_is_never_started_as_it_is() {
     for voters in [&[PEER][..], &[ME, PEER]] {
@@ -231,7 +232,7 @@ fn an_etcd_that_exits_says_why() {
     assert_eq!(plan.because.to_string(), "etcd exited: exit code 1: member count is unequal");
 }
 
-/// Two voters by this data, and the peer, which was late when this was decided, had removed this member.
+/// Asserts that a start continues once a late peer answers. This node's data names two voters, but the peer has removed this member.
 #[test]
 fn a_start_whose_member_was_removed_goes_on_as_soon_as_the_peer_answers() {
     let late = Fact::Unknown("it gave no answer within 1.5 s".to_owned());
@@ -338,7 +339,7 @@ fn sole_with(peer_record: PublishedState) -> Evidence {
     sole.cib_with(|cib| cib.peer_record = Some(peer_record))
 }
 
-/// A sole voter's history, next to which the peer continued, is not backed up before an operator has chosen.
+/// Asserts that a sole voter's history next to which the peer continued is not backed up before an operator has chosen.
 #[test]
 fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     let serving = |lineage: Lineage| {

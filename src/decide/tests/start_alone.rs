@@ -116,7 +116,7 @@ fn a_lost_peer_that_nobody_confirmed_is_waited_for_and_never_forced() {
     }
 }
 
-/// A peer's record goes with its Pacemaker, or with a CIB that did not count.
+/// Asserts that a sole voter waits for its peer's record, which is lost with the peer's Pacemaker, or with a CIB that lost a merge.
 #[test]
 fn a_sole_voter_waits_for_word_of_a_peer_that_is_there() {
     let sole = at_rest().with_disk(history(ME, &[ME], &[]));

@@ -27,7 +27,7 @@ fn down(evidence: Evidence) -> Evidence {
     evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory)
 }
 
-/// A voter without a leader, the peer off.
+/// Returns a voter without a leader whose peer is off.
 fn waits(voters: &[u64], learners: &[u64]) -> Evidence {
     down(at_rest().running(Fact::Known(etcd(ME, None, voters, learners))).seen_voting())
 }
@@ -36,7 +36,7 @@ fn starts_plainly(plan: &Plan) -> bool {
     plan.effects == [Effect::RunContainer(RunMode::Normally)]
 }
 
-/// Once the peer's disk was lost, this node and the third voter are two voters; Pacemaker does not fence the third voter's
+/// Asserts that this node and the third voter are left to Raft once the peer's disk is lost: Pacemaker does not fence the third voter's
 /// machine.
 #[test]
 fn a_node_and_the_third_voter_are_plain_raft() {
@@ -79,7 +79,7 @@ fn a_node_and_the_third_voter_are_plain_raft() {
     }
 }
 
-/// The tool was cut off before it listed the third voter, or the third voter learns: the pair is a pair.
+/// Asserts that a third voter that is not listed yet, or is a learner, changes nothing for the pair.
 #[test]
 fn a_third_voter_that_does_not_vote_costs_the_pair_nothing() {
     for learners in [&[][..], &[THIRD_VOTER]] {
@@ -96,8 +96,8 @@ fn a_third_voter_that_does_not_vote_costs_the_pair_nothing() {
     }
 }
 
-/// Either host is cut: the third voter and the other one continue, or wait for each other, and no agent stops or forces
-/// anything.
+/// Asserts that no agent stops or forces anything with three voters: if one host is cut off, the other two continue, or wait for each
+/// other.
 #[test]
 fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
     let three = named(waits(&[ME, PEER, THIRD_VOTER], &[]));
@@ -121,8 +121,8 @@ fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
     assert_eq!(exit(&first(Request::Reload, &two)), Some(Exit::Retriable));
 }
 
-/// A member of etcd 3.5 without a leader answers only at its peer port, where it reports the voters. The published record is
-/// older: the third voter may have become a voter since.
+/// Asserts that an etcd of three voters is not restarted while it answers only at its peer port, as etcd 3.5 does without a leader. The
+/// published record is older, because the third voter may have become a voter since.
 #[test]
 fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
     let told = |voters: &[u64]| Leaderless {
@@ -171,7 +171,7 @@ fn a_graceful_stop_of_one_of_three_leaves_it_listed() {
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
 }
 
-/// Of three voters two acknowledge: a node's memory of that time proves nothing of its data once two are left.
+/// Asserts that a memory from the time of three voters proves nothing once two are left, because two of three acknowledged.
 #[test]
 fn what_three_acknowledged_is_no_proof_for_two() {
     let among_many = |mut evidence: Evidence| {
@@ -216,7 +216,7 @@ fn what_three_acknowledged_is_no_proof_for_two() {
     );
 }
 
-/// The voter that a plan remembers.
+/// Kind of voter in the memory that a plan writes.
 #[derive(Debug, PartialEq, Eq)]
 enum Remembered {
     Nobody,
@@ -236,7 +236,7 @@ fn remembered(plan: &Plan) -> Remembered {
     }
 }
 
-/// The third vote may be what lets a majority serve old data, after another node continued from it.
+/// Asserts that outdated data does not start with a third vote, which could let a majority serve it after another node continued from it.
 #[test]
 fn old_data_does_not_serve_with_a_third_vote() {
     let many = || down(at_rest().with_disk(history(ME, &[ME, PEER, THIRD_VOTER], &[])));
@@ -260,9 +260,8 @@ fn old_data_does_not_serve_with_a_third_vote() {
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
 }
 
-/// The peer was lost while the third voter was being promoted: that is in this node's log, and it is unknown whether it is
-/// committed. The vote proxy gives up, the restart finds three voters, and the announcement is no fork. Whichever of the two
-/// comes back is to vote, or two of three nodes would wait for each other.
+/// Asserts that an announcement is called off if this node's log holds a promotion of the third voter, which may or may not be committed.
+/// The restart finds three voters. The node that comes back must vote, because otherwise two of three nodes would wait for each other.
 #[test]
 fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     let three = |me: u64| history(me, &[ME, PEER, THIRD_VOTER], &[]);
@@ -296,7 +295,7 @@ fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     }
 }
 
-/// Returns what a cluster knows in addition to the two records.
+/// Returns the facts of a cluster that the table of cold starts uses in addition to the two records.
 fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
     Cluster {
         names: ["node1", "node2"],
@@ -310,7 +309,7 @@ fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
     }
 }
 
-/// Both nodes were blank or whole when they were lost with the third voter alive: a node with a voter's data starts plainly.
+/// Asserts that a voter starts plainly after both nodes were lost and the third voter was not.
 #[test]
 fn two_nodes_that_come_back_together_start_plainly_beside_the_third_voter() {
     let named = third_voter();
@@ -362,7 +361,7 @@ fn the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
     assert!(!changes(&first(Request::Start, &listed)));
 }
 
-/// The peer's disk was lost: this node and the third voter vote, and the peer gets its place next to them.
+/// Asserts that a peer whose disk was lost is listed next to this node and the third voter, which both vote.
 #[test]
 fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     let sole = |learners: &[u64]| {
@@ -381,7 +380,7 @@ fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     assert!(!first(Request::Monitor, &waits).effects.contains(&Effect::SetLearner(None)));
 }
 
-/// A node of the pair was replaced while a third voter votes: what is listed at its old address would keep the new one out.
+/// Asserts that a learner at a replaced node's address is removed next to a third voter, because it would keep the new node out.
 #[test]
 fn a_stranger_gives_way_to_the_peer_beside_the_third_voter() {
     const STRANGER: u64 = 9;
@@ -400,7 +399,7 @@ fn a_stranger_gives_way_to_the_peer_beside_the_third_voter() {
     }
 }
 
-/// A property that names a learner badly still names it: no agent removes a named learner.
+/// Asserts that no learner is removed if the property that names the third voter cannot be parsed.
 #[test]
 fn a_property_that_is_not_understood_keeps_a_learner_all_the_same() {
     let learns = down(at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[THIRD_VOTER]))).seen_voting());

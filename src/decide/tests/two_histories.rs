@@ -13,12 +13,12 @@ fn cluster(names: [&'static str; 2]) -> Cluster<'static> {
     Cluster { names, ..super::put_back::cluster(Chosen::Nobody) }
 }
 
-/// Returns the answer of each node: `(node1's, node2's)`.
+/// Returns the result of the table of cold starts on each node: `(node1's, node2's)`.
 fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStart) {
     (answer(first, second, &cluster(["node1", "node2"])), answer(second, first, &cluster(["node2", "node1"])))
 }
 
-/// The record of data that parameters name a history for.
+/// Returns the record of a node whose parameters prefer the history of the node `name`.
 fn of(name: &str, disk: DataDir) -> PublishedState {
     PublishedState { prefers: Some(name.to_owned()), lineage: forks(1, "node3"), ..record(disk) }
 }
@@ -91,7 +91,7 @@ fn a_parameter_gives_no_history_up_that_claims_to_serve() {
     assert_eq!(both(&claims, &of("node1", sole(PEER))), FIRST);
 }
 
-/// Both nodes are there, each with a history of its own, and the parameters of both name `name`.
+/// Returns a pair in which each node has a history of its own, and the parameters of both prefer that of the node `name`.
 pub(super) fn split(name: &str) -> Evidence {
     let mut split = at_rest().both_start();
     split.leading = Some(Box::new(crate::decide::evidence::Leading {
@@ -169,7 +169,7 @@ fn a_parameter_keeps_nothing_while_the_peers_etcd_may_serve() {
     assert_eq!(refusal(&serving), Some(Refusal::HistoriesSplit));
 }
 
-/// The peer's history serves, and is the one that both nodes' parameters name; it counts as many forks as this one.
+/// Asserts that this node keeps its history aside and joins a serving peer that both nodes' parameters prefer, if both count as many forks.
 #[test]
 fn a_history_beside_the_primarys_that_serves_is_kept_aside_for_it() {
     let serving = |name: &str, change: fn(&mut Cib)| {
@@ -204,8 +204,8 @@ fn a_history_beside_the_primarys_that_serves_is_kept_aside_for_it() {
 
 type Change = fn(&mut Cib);
 
-/// The nodes' parameters differ, and each may have read the other's of before. The later one reads after its own write that
-/// they differ.
+/// Asserts that a start checks the peer's record again after its own write, because the nodes' parameters may differ and each may have read
+/// the other's former ones.
 #[test]
 fn what_kept_a_history_is_read_again_behind_the_last_write() {
     let announced = |change: fn(&mut Cib)| {

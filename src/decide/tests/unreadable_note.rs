@@ -51,7 +51,7 @@ fn nobody_goes_on_alone() {
     assert!(is_refused(&decide(Request::Monitor, &unreadable(announced), &barrier())));
 }
 
-/// It may have been announced by the very note that cannot be read: to stop it would undo what is nearly done.
+/// Asserts that a forced etcd is not stopped while the durable note is unreadable, because that note may have announced the force.
 #[test]
 fn what_was_forced_is_waited_for() {
     let lost = at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();

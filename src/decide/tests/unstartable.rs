@@ -6,7 +6,7 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Wait};
 
-/// Plain starts that etcd broke down in.
+/// Returns `count` failed plain starts, in which etcd crashed because of its data.
 fn failed(count: u64) -> FailedStarts {
     FailedStarts { count, last_at: "then".to_owned(), last_words: "exit code 2: panic: freepages".to_owned() }
 }
@@ -30,12 +30,12 @@ fn says_broken(evidence: &Evidence) -> bool {
     }
 }
 
-/// Both nodes booted with the data of two voters.
+/// Returns a node that boots together with its peer, both with the data of two voters.
 fn cold_boot() -> Evidence {
     at_rest().both_start().with_peer_record(history(PEER, &[ME, PEER], &[])).with_disk(history(ME, &[ME, PEER], &[]))
 }
 
-/// A learner of a peer that serves.
+/// Returns a learner whose peer serves.
 fn learner() -> Evidence {
     let peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
     let evidence = Evidence { peer_etcd, ..at_rest().peer_is(PeerNode::Online, PeerAgent::Active) };
@@ -127,7 +127,7 @@ fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
     assert!(says_broken(&with_failed(peer_at(cold_boot(), forks(1, "node2")), 3)), "the peer's is newer");
 }
 
-/// The answer to an etcd that ended while its start was awaited.
+/// Returns the plan of a start whose etcd ended while the start waited for it.
 fn after_an_end(container: Fact<Container>, mode: RunMode, failures: u64) -> Plan {
     let mut evidence = cold_boot().cib_with(|cib| cib.own_start_failures = failures);
     (evidence.container, evidence.own_etcd) = (container, Fact::Absent);

@@ -21,7 +21,7 @@ fn told() -> Leaderless {
     }
 }
 
-/// Returns a voter of two, without a leader since its peer was fenced. From etcd 3.5 on it refuses every request for its
+/// Returns a voter of two that has had no leader since its peer was fenced. From etcd 3.5 on, such an etcd refuses every query for its
 /// members.
 fn survivor() -> Evidence {
     let own = Fact::Unknown("etcdserver: no leader".to_owned());
@@ -35,7 +35,7 @@ fn telling(change: impl FnOnce(&mut Leaderless)) -> Evidence {
     Evidence { own_leaderless: Fact::Known(told), ..survivor() }
 }
 
-/// The announcement is back from the CIB, with its nonce.
+/// Returns `evidence` with the announcement and its nonce visible in the CIB.
 fn announced(evidence: Evidence) -> Evidence {
     let nonce = evidence.nonce;
     evidence.announced().cib_with(|cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)))
@@ -49,7 +49,7 @@ fn votes(plan: &Plan) -> bool {
     plan.effects.iter().any(|effect| matches!(effect, Effect::VoteProxy(_)))
 }
 
-/// One observation may miss what the next one finds, also where it takes longer than the patience with that.
+/// Asserts that a slow machine observes again if etcd did not report its state, even if one observation takes longer than the usual wait.
 #[test]
 fn on_a_slow_machine_what_is_not_told_is_looked_for_more_than_once() {
     let untold =
@@ -97,7 +97,7 @@ fn the_announcement_comes_back_before_the_vote_and_the_vote_before_the_answer() 
     assert!(plan.because.to_string().contains("without a restart, as the sole voter, 0.31 s"), "{}", plan.because);
 }
 
-/// Each is another way to be wrong, and the restart follows.
+/// Asserts for each precondition of a vote proxy that etcd is restarted if it fails, and that the log names the reason.
 #[test]
 fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     let elsewhere = |told: &mut Leaderless| told.members[1].peer_urls = vec!["https://elsewhere:2380".to_owned()];
@@ -124,8 +124,8 @@ fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     }
 }
 
-/// Next to a third voter no vote is cast by proxy, and no cluster is forced instead: nothing is announced, and an
-/// announcement is called off.
+/// Asserts that next to a third voter nothing is announced, a former announcement is called off, no vote is cast by proxy, and no cluster
+/// is forced.
 #[test]
 fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
     let third = etcd(ME, None, &[ME, PEER, 7], &[]).members;
@@ -137,7 +137,8 @@ fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::StopContainer { .. })), "{plan:?}");
 }
 
-/// A peer that lost its data, or stopped, is passed over by a force: its machine is there, and could start an etcd behind us.
+/// Asserts that no vote proxy votes for a peer whose machine is on, because that machine could start an etcd meanwhile. etcd is restarted
+/// instead.
 #[test]
 fn nobody_votes_for_a_peer_whose_machine_is_there() {
     let stopped =
@@ -151,7 +152,7 @@ fn nobody_votes_for_a_peer_whose_machine_is_there() {
     }
 }
 
-/// A voter is remembered only once it has what its leader held when it was promoted: before that its promotion is not settled.
+/// Asserts that etcd is restarted, without a vote proxy, unless this boot's memory proves that its data is whole.
 #[test]
 fn what_this_boot_does_not_prove_is_restarted() {
     let mut confirmed = survivor();
@@ -213,7 +214,8 @@ fn given_up_half_way_it_is_restarted() {
     assert_eq!(why_restarted(&plan), Some(NoVoteProxy::InVain));
 }
 
-/// Without its follower it steps down after an election time-out or two; until then it calls itself a leader of two.
+/// Asserts that etcd is restarted if the vote proxy was ended after its vote. Without its follower etcd steps down after an election
+/// time-out or two, and calls itself the leader of two voters until then.
 #[test]
 fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
     let cast = Progress::enter(Phase::StoodIn, 0);
@@ -245,7 +247,7 @@ fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if !memory.in_vain)), "{effects:?}");
 }
 
-/// All clients ask etcd at once when it serves again, and its answer may be slow.
+/// Asserts that one late answer does not stop an etcd that may serve: all clients ask it at once when it serves again.
 #[test]
 fn what_may_serve_is_not_stopped_for_one_slow_answer() {
     let silent = Evidence {

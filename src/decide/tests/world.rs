@@ -18,7 +18,7 @@ pub(super) fn address(name: &str) -> NodeAddress {
     }
 }
 
-/// A machine on which nothing runs, with a readable, empty CIB; its peer's machine is online, its agent stopped.
+/// Returns node1 with nothing running and an empty CIB. The peer's machine is online, and its agent is stopped.
 pub(super) fn at_rest() -> Evidence {
     Evidence {
         elapsed_ms: 0,
@@ -100,7 +100,7 @@ pub(super) fn departed(me: u64) -> DataDir {
     departed_from(me, 3 - me)
 }
 
-/// Data of a member that has left `rest` behind.
+/// Returns the data of a member that has left a cluster in which the voter `rest` stayed.
 pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
     match history(me, &[rest], &[]) {
         DataDir::Present(history) => DataDir::Present(History { has_left: true, ..history }),
@@ -112,12 +112,12 @@ pub(super) fn record(disk: DataDir) -> PublishedState {
     PublishedState::of("boot".to_owned(), disk, Lineage::default())
 }
 
-/// Names node1's data.
+/// Returns the owner of node1's data.
 pub(super) fn mine() -> DataOwner {
     DataOwner { cluster_id: CLUSTER, member_id: ME, node: "node1".to_owned() }
 }
 
-/// An operator's confirmation about node1's data and its peer.
+/// Returns an operator's confirmation about node1's data and its peer.
 pub(super) fn word(accept_loss: bool) -> Confirmation {
     Confirmation {
         boot_id: "boot1".to_owned(),
@@ -149,7 +149,7 @@ impl Evidence {
         self
     }
 
-    /// The data dir, already published.
+    /// Puts `disk` in the data dir, and publishes a record of it.
     pub(super) fn with_disk(mut self, disk: DataDir) -> Self {
         self.disk = Fact::Known(disk);
         let record = self.published_state();
@@ -187,7 +187,7 @@ impl Evidence {
         self
     }
 
-    /// This boot saw our etcd serve as a voter, and the claim was published.
+    /// Lets this boot remember that this node's etcd served as a voter, and publishes its claim.
     pub(super) fn seen_voting(mut self) -> Self {
         self.boot_memory = Fact::Known(BootState {
             boot_id: self.boot_id.clone(),
@@ -204,7 +204,7 @@ impl Evidence {
         self.cib_with(|cib| cib.own_record = Some(own))
     }
 
-    /// Makes the announcement visible in the CIB.
+    /// Writes the announcement that this node will run standalone in the durable note and in the CIB.
     pub(super) fn announced(mut self) -> Self {
         let note = DurableState {
             lineage: forks(1, "node1"),
@@ -220,7 +220,7 @@ impl Evidence {
         })
     }
 
-    /// etcd is stopped, what was announced is seen in the CIB, and so is the write that came after.
+    /// Stops etcd, and shows the announcement and the record that was published after it in the CIB.
     pub(super) fn at_the_barrier(mut self) -> Self {
         self.container = Fact::Absent;
         self.announced().cib_with(|cib| {
@@ -235,30 +235,30 @@ impl Evidence {
     }
 }
 
-/// The nonce of a record that was published once etcd was stopped; every round of a test has it, too.
+/// Nonce of the record that was published once etcd had stopped. Every observation of a test has it, too.
 const NONCE: u64 = 2;
 
-/// Returns the progress of an action after its announcement, with etcd stopped.
+/// Returns the progress of an action that has announced and stopped etcd, and waits for its record.
 pub(super) fn barrier() -> Progress {
     Progress::enter(Phase::Barrier { nonce: NONCE }, 0)
 }
 
-/// The plan of a round.
+/// Returns the plan of a round.
 pub(super) fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
     crate::decide::decide(request, evidence, progress).plan
 }
 
-/// Returns the answer of an action that runs out of time in the middle of this plan.
+/// Returns the result of an action whose time ends while this plan is carried out.
 pub(super) fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     Decision::around(plan.clone(), request, evidence, &Progress::default()).when_over
 }
 
-/// Returns what becomes of an action after its first round fails.
+/// Returns the result of an action if an effect of its first round fails.
 pub(super) fn on_failure(request: Request, evidence: &Evidence) -> OnFailure {
     crate::decide::decide(request, evidence, &Progress::default()).on_failure
 }
 
-/// The first round's plan.
+/// Returns the plan of an action's first round.
 pub(super) fn first(request: Request, evidence: &Evidence) -> Plan {
     decide(request, evidence, &Progress::default())
 }
@@ -277,7 +277,7 @@ pub(super) fn progress(plan: Plan) -> Progress {
     }
 }
 
-/// Returns whether a plan destroys and forks nothing.
+/// Returns whether a plan destroys no data and makes no fork.
 pub(super) fn is_harmless(plan: &Plan) -> bool {
     use crate::decide::plan::RunMode;
     !plan.effects.iter().any(|effect| {
