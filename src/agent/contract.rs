@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::agent::resource::context::Context;
 use crate::decide::{Evidence, Request};
 
-/// Logs the transition's variables from Pacemaker, in the first round of a start or a stop.
+/// Logs Pacemaker's variables about the transition, in the first round of a start or a stop. External tests search the log for these
+/// sentences.
 pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
     let Some(notify) = &context.notify else { return };
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
@@ -34,8 +35,8 @@ pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
     }
 }
 
-/// Returns whether both nodes stop together and this node has the later name. The shell agent delays that node, so that
-/// not both leave the member list at once.
+/// Returns whether both nodes stop together and this node's name is the later one. The shell agent delays that node, so that the two do not
+/// leave the member list at once.
 fn is_second_to_stop(me: &str, peer: &str, stop: &BTreeSet<String>) -> bool {
     me > peer && stop.contains(me) && stop.contains(peer)
 }

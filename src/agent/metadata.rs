@@ -16,12 +16,12 @@ const AGENT: Agent = Agent {
     actions: ACTIONS,
 };
 
-/// Returns the XML that `meta-data` prints.
+/// Returns the resource agent's XML, which the action `meta-data` prints.
 pub fn xml() -> String {
     metadata::xml(&AGENT)
 }
 
-/// Returns the man page, in section 7 like those of other resource agents.
+/// Returns the resource agent's man page, in section 7 like those of other agents.
 pub fn man_page() -> String {
     manpage::page(&AGENT, PROVIDER)
 }

@@ -32,13 +32,13 @@ use crate::os::clock::Deadline;
 use crate::os::isolated::isolated;
 use crate::records::{data_mount, events, state_file};
 
-/// The limit for a check of the parameters.
+/// Time limit of the action `validate-all`.
 const VALIDATE_TAKES: Duration = Duration::from_secs(20);
-/// The part of a start's time that it needs once the manifest exists.
+/// Part of a start's time that is kept for etcd's start while it waits for the pod manifest.
 const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
 
-/// Checks whether the parameters fit this machine.
+/// Checks whether the parameters fit each other and this machine (`validate-all`).
 pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     let strict = || params::outdated(env).map_or(Ok(()), Err);
     let checked = strict().and_then(|()| params::parse(env)).and_then(|params| {
@@ -53,7 +53,7 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     }
 }
 
-/// Performs Pacemaker's request within its time-out, and records the decisions below `decisions`.
+/// Performs Pacemaker's request within its time-out, and records its decisions in the directory `decisions`.
 pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
     let volatile = env.volatile_dir();
     if let Err(error) = volatile::settle(&volatile, env.resource()) {
@@ -109,8 +109,8 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
     ended.answered
 }
 
-/// Makes the directory of events at a probe, which precedes every start on a node. Pacemaker's user, which runs the
-/// alert agents, cannot make the directory on every distribution.
+/// Makes the directory for events at a probe, which precedes every start on a node. On some distributions, Pacemaker's user, which runs the
+/// alert agents, cannot make the directory.
 fn make_room_for_events(request: Request) {
     if request == Request::Probe {
         isolated("events", || {
@@ -121,8 +121,7 @@ fn make_room_for_events(request: Request) {
     }
 }
 
-/// Returns the pace of this machine, as this boot has measured it, and the deadline of an action that Pacemaker ends
-/// after `timeout`.
+/// Returns this machine's measured durations of this boot, and the deadline of an action that Pacemaker ends after `timeout`.
 fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     let path = state_file::pace_path(&env.volatile_dir(), env.resource());
     let pace = Pace::read(&path);
@@ -131,8 +130,8 @@ fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     (if request == Request::Probe { pace.of_a_probe() } else { pace }, deadline)
 }
 
-/// Collects the context of an action. A start waits for a manifest that OpenShift has not written yet, because it
-/// cannot decide anything without it. Other actions use the copy from which the container was made.
+/// Collects the context of an action. A start waits for a pod manifest that OpenShift has not written yet, because it can decide nothing
+/// without it. Other actions use the copy from which the container was made.
 fn context(
     env: &Env,
     params: Params,
@@ -163,8 +162,7 @@ fn refuse(invalid: &Invalid) -> Answered {
     Answered::failed(invalid.code, &invalid.sentence)
 }
 
-/// Answers a request with wrong parameters. They must not prevent a stop of etcd, or make a probe fail where nothing
-/// runs.
+/// Performs a request despite wrong parameters. Those must not prevent a stop of etcd, or make a probe fail where nothing runs.
 fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid: &Invalid) -> Answered {
     let name = params::container_name(env);
     match request {

@@ -17,21 +17,21 @@ use crate::decide::Request;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// The validity of a full monitor's answer. With monitors every second, every fourth one is full; with monitors every 5
-/// s, each one is.
+/// Time for which a full monitor's result is valid, so that monitors in between need no observation. With a monitor every second, every
+/// fourth one is full; with one every 5 s, each is.
 const ENOUGH_FOR: Duration = Duration::from_millis(3500);
 
-/// The answer of a full monitor.
+/// Result of the last full monitor, from a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RecentMonitor {
-    /// The time of the answer, in nanoseconds since the boot.
+    /// Time of the full monitor's end, in nanoseconds since this boot.
     at: u64,
-    /// Pacemaker's request, as [`Env::asked`].
+    /// Hash of everything that Pacemaker passed to that monitor, see [`Env::asked`].
     asked: u64,
-    /// The process of etcd.
+    /// etcd's process, which must still be alive when the result is used.
     #[serde(flatten)]
     process: Process,
-    /// True if the answer was that etcd runs as Promoted.
+    /// True if the monitor's result was that etcd runs as Promoted.
     promoted: bool,
 }
 
@@ -39,8 +39,8 @@ fn path(env: &Env) -> PathBuf {
     state_file::recent_monitor_path(&env.volatile_dir(), env.resource())
 }
 
-/// Returns the answer of the last full monitor if `request` is a monitor and the answer is still valid. Any other
-/// request invalidates it.
+/// Returns the result of the last full monitor if `request` is a monitor and the result is still valid. Any other request deletes the
+/// result.
 pub(super) fn answer(env: &Env, request: Request) -> Option<Answered> {
     if request != Request::Monitor {
         // If the file cannot be removed, its process and its age still limit it.
@@ -54,7 +54,7 @@ pub(super) fn answer(env: &Env, request: Request) -> Option<Answered> {
     still_counts.then(|| if last.promoted { Code::RunningPromoted } else { Code::Success }.into())
 }
 
-/// Keeps the answer of a full monitor that found etcd healthy and changed nothing.
+/// Keeps the result of a full monitor that found etcd healthy and changed nothing.
 pub(super) fn keep(env: &Env, code: Code) {
     let promoted = match code {
         Code::Success => false,

@@ -12,24 +12,23 @@ use crate::agent::resource::context::Context;
 use crate::decide::reason::{Health, Wait};
 use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Plan, Progress, Reason, Request};
 
-/// The number of consecutive failed rounds before the action fails. A membership change sometimes meets a leader
-/// election.
+/// Number of consecutive rounds that may fail before the action fails. A change of the members sometimes meets a leader election.
 const FAILURES_ALLOWED: u32 = 3;
-/// The pauses after a failed round, and after several.
+/// Pause after a failed round. `PAUSE_AFTER_MANY` is the one after several consecutive failures.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
-/// The number of rounds that must still fit into the action's time before it observes again: one to observe, one to act
-/// on the result. The next action continues one that ends here.
+/// Number of observations for which an action must have time before it observes again: one to observe, and one to act on the result.
+/// Otherwise it ends, and the next action continues.
 const LOOKS_LEFT: u32 = 2;
 
-/// The end of an action.
+/// Result of an action.
 pub(super) struct Ended {
     pub answered: Answered,
-    /// True if the first round found an etcd that votes and has a leader, and nothing to change.
+    /// True if the first round found an etcd that votes and has a leader, and changed nothing.
     pub all_well: bool,
 }
 
-/// Runs `request` to its answer.
+/// Performs `request` in rounds (observe, decide, act) until it has a result.
 pub(super) fn run(context: &Context, request: Request) -> Ended {
     if request == Request::Notify && !context.notify.as_ref().is_some_and(decide::is_heeded) {
         return Ended { answered: Code::Success.into(), all_well: false };
@@ -61,21 +60,21 @@ struct Rounds<'a> {
     watch: Watch<'a>,
 }
 
-/// A round, from its observation to its last effect.
+/// One round of an action, from its observation to its last effect.
 struct Round {
-    /// The progress of the action at the beginning of the round.
+    /// Progress of the action at the beginning of this round.
     progress: Progress,
     evidence: Evidence,
     looking: Duration,
     decision: Decision,
-    /// The number of performed effects of the plan, their duration, and the error that ended them.
+    /// Number of the plan's effects that were performed. `acting` is their duration, and `performed` the error that ended them.
     done: usize,
     acting: Duration,
     performed: Result<(), act::Error>,
 }
 
 impl Rounds<'_> {
-    /// Runs one round. Returns the action's answer once there is one.
+    /// Runs one round (observe, decide, act). Returns the action's result; `None` if another round follows.
     fn next(&mut self) -> Option<Answered> {
         let round = self.look_and_decide();
         self.carry_out(round)
@@ -128,8 +127,8 @@ impl Rounds<'_> {
         round.acting = self.context.deadline.elapsed().saturating_sub(began);
     }
 
-    /// Answers an action that leaves the rest to the next one. If the time of a recovery ends in the middle, the agent notes
-    /// that, because otherwise each action would announce the recovery again, and none would continue it.
+    /// Ends an action that leaves the rest to the next one. If its time ends in the middle of a recovery, the agent records that. Otherwise
+    /// each action would announce the recovery again, and none would continue it.
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,
@@ -142,8 +141,8 @@ impl Rounds<'_> {
         answered(exit, || why.to_owned())
     }
 
-    /// Handles a failed round. The next round decides again from its own observation, because every effect can be
-    /// repeated.
+    /// Handles a round of which an effect failed. Returns the action's result; `None` if another round follows. That round decides again
+    /// from its own observation, because every effect can be repeated.
     fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Answered> {
         self.failures += 1;
         if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
@@ -177,7 +176,7 @@ impl Rounds<'_> {
     }
 }
 
-/// Returns the pause after a failed round, the `failures`th in a row. `None` if the action fails with it.
+/// Returns the pause after the `failures`th consecutive failed round; `None` if the action fails now.
 fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Duration> {
     // A stop continues to its deadline, because preliminary steps that fail, such as leaving, are skipped in time.
     if failures < FAILURES_ALLOWED || request == Request::Stop {
@@ -186,8 +185,8 @@ fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Dura
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
-/// Returns the reason why an action is out of time. An obstacle is reported as an immediate failure would be, because
-/// an introduction would leave no space for the command to type.
+/// Returns the exit reason of an action that is out of time. If the action waited for an obstacle to end, it reports the obstacle without
+/// an introduction, which would leave no space for the command to type.
 fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
         return because.short();
@@ -200,7 +199,7 @@ fn finish(exit: Exit, because: &Reason) -> Answered {
     answered(exit, || because.short())
 }
 
-/// Returns the exit code, and the exit reason of a failure.
+/// Returns the exit code, and for a failure the exit reason `why`.
 fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
     match exit {
         Exit::Success => Code::Success.into(),
@@ -231,7 +230,8 @@ mod tests {
         Rounds { context, request, progress: Progress::default(), failures: 0, watch }
     }
 
-    /// The notification after fencing comes between two monitors, and other notifications concern other events.
+    /// Asserts that only a monitor resets the count of postponed recoveries. The notification after fencing comes between two monitors, and
+    /// other notifications are about other events.
     #[test]
     fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -269,7 +269,8 @@ mod tests {
         assert!(!others.iter().any(finds_all_well));
     }
 
-    /// Before the notification after fencing, a promotable clone gets two that prove nothing.
+    /// Asserts that an irrelevant notification ends without an observation, because a promotable clone gets two of them before the one
+    /// after fencing.
     #[test]
     fn a_notification_from_which_nothing_follows_is_answered_without_a_look() {
         let looks = |moment, operation| {
@@ -288,7 +289,8 @@ mod tests {
         assert!(looks(Moment::Post, Operation::Stop) && looks(Moment::Pre, Operation::Start));
     }
 
-    /// Every member of Pacemaker's group can write such a line.
+    /// Asserts that a round with events succeeds whatever the file of events contains, because every member of Pacemaker's group can write
+    /// to it.
     #[test]
     fn a_round_with_news_ends_as_it_should_behind_any_line_of_the_events() {
         let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
@@ -325,7 +327,8 @@ mod tests {
         }
     }
 
-    /// On a machine where an observation takes seconds, the answer would come after Pacemaker has ended the action.
+    /// Asserts that an action ends without another observation if it lacks the time for one. On a slow machine, its result would come after
+    /// Pacemaker has ended it.
     #[test]
     fn an_action_that_the_next_one_goes_on_from_does_not_look_again_without_the_time_for_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -21,22 +21,22 @@ use crate::records::{own_dir, state_file};
 
 pub(super) use self::claim::give_up_the_claim;
 
-/// The time in which etcd has to end by itself, and the time for which its end is awaited.
+/// Time that etcd has to end after a signal. `PATIENCE` is how long the agent then waits for its end.
 const GRACE: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The time for which an earlier action, or the podman of a killed one, may continue before it is ended.
+/// Time that an earlier action, or the podman of a killed one, has to end before the agent ends it.
 const PATIENCE_WITH_AN_EARLIER_ACTION: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The known properties of etcd.
+/// What is known about this node's etcd without valid parameters.
 struct Place<'a> {
     programs: &'a Programs,
     name: String,
     process: PathBuf,
     container_lock: ContainerLock,
-    /// The configuration with which etcd was started. Without one, this agent has started no etcd here.
+    /// Configuration with which etcd was started; `None` if this agent has started no etcd here.
     started: Option<config::Place>,
-    /// Returns whether a process is in a container, so that it may be ended.
+    /// Function that returns whether a process is in a container, so that the agent may end it.
     is_in_a_container: fn(i32) -> bool,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the data dir of the agent's etcd. One that kubelet's etcd has open does not count.
+    /// Returns the data dir of the agent's etcd; `None` if it is unknown, or if kubelet's etcd has it open.
     fn data_dir(&self) -> Option<&Path> {
         let data_dir = self.started.as_ref().map(|started| started.data_dir.as_path());
         data_dir.filter(|data_dir| !process::a_pod_has_open(data_dir))
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
         Ok(container.is_none_or(|container| container.alive().is_none()))
     }
 
-    /// Waits for the end of an earlier action, which could otherwise start etcd after the observation.
+    /// Waits for the end of an earlier action, which could otherwise start etcd after this one has checked that none runs.
     fn await_its_turn(&self) -> Result<(), String> {
         let mut anothers = self.container_lock.await_it(PATIENCE_WITH_AN_EARLIER_ACTION);
         if anothers == Fact::Known(true) {
@@ -86,14 +86,14 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns whether no process listens on etcd's ports, the only remaining sign if podman does not answer.
+    /// Returns whether no process listens on etcd's ports. If podman does not answer, this is the only sign that etcd has ended.
     fn is_silent(&self) -> bool {
         let taken = proc::listening_ports();
         self.started.as_ref().is_some_and(|started| started.client_ports.iter().all(|port| !taken.contains(port)))
     }
 }
 
-/// Returns whether no etcd of the agent runs. An error means that this is unknown.
+/// Returns whether no etcd of the agent runs on this node. An error means that this is unknown.
 pub(super) fn is_gone(env: &Env, programs: &Programs) -> Result<bool, String> {
     let place = Place::of(env, programs);
     match place.container_lock.await_it(PATIENCE_WITH_AN_EARLIER_ACTION) {
@@ -102,7 +102,7 @@ pub(super) fn is_gone(env: &Env, programs: &Programs) -> Result<bool, String> {
     }
 }
 
-/// Ends etcd as a stop with parameters does. Returns an error with the reason if it may be alive.
+/// Stops etcd without valid parameters, as a normal stop does. Returns the reason as an error if etcd may be alive.
 pub(super) fn stop(env: &Env, programs: &Programs) -> Result<(), String> {
     stop_at(&Place::of(env, programs))
 }
@@ -132,7 +132,7 @@ fn is_free(data_dir: &Path) -> bool {
     data_dir::is_open(data_dir).is_ok_and(|is_open| !is_open)
 }
 
-/// Ends etcd by each means separately, because the others may fail.
+/// Ends etcd by each available means in turn, because any of them may fail.
 fn end(place: &Place<'_>) {
     if !process::end_remembered(&place.process, GRACE) {
         podman::stop_surely(place.programs, &place.container_lock, &place.name, GRACE);
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
 
-    /// Returns a node on which the agent has started an etcd, with the script `podman` in place of podman.
+    /// Returns a node on which the agent has started an etcd, with the script `podman` in the place of podman.
     fn node(dir: &Path, podman: &str) -> (Env, Programs) {
         let snap = dir.join("member/snap");
         std::fs::create_dir_all(&snap).unwrap();
@@ -176,8 +176,8 @@ mod tests {
         )
     }
 
-    /// Starts a process that looks like one in a container without control groups: with a root directory of its own,
-    /// which needs root.
+    /// Starts a process that looks as if it were in a container without control groups: it has a root directory of its own. This needs
+    /// root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         clock::sleep(Duration::from_millis(300));
@@ -240,7 +240,8 @@ mod tests {
         assert!(stop(&env, &programs).is_err_and(|why| why.contains("cannot tell whether etcd runs")));
     }
 
-    /// Then no etcd of the agent was ever started here, and podman is the only source.
+    /// Asserts that podman alone decides whether etcd runs if there is no configuration: no etcd of the agent was ever started on this
+    /// node.
     #[test]
     fn without_a_configuration_podman_has_the_word() {
         let dir = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use crate::agent::resource::params::Invalid;
 use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// Checks everything that does not touch the cluster.
+/// Checks the parameters against this machine, without any change of the cluster.
 pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     for program in ["podman", "cibadmin", "crm_attribute", "attrd_updater"] {
         if context.programs.find(program).is_none() {
@@ -26,8 +26,7 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     addresses(context)
 }
 
-/// Checks that the data could be backed up before a join. The check does not prevent the restart of an etcd that ran
-/// already.
+/// Checks that the data dir could be renamed for a backup before a join. An etcd that runs already is restarted without this check.
 pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
     data_dir::mounted_member(data_dir).map_or(Ok(()), |member| {
         Err(Invalid::here(format!(
@@ -38,13 +37,12 @@ pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
     })
 }
 
-/// The part of a start's time that remains when it waits for this node's address.
+/// Part of a start's time that is kept for etcd's start while it waits for this node's address.
 const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_ADDRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Waits for this node's address, which a slow network set-up may still add. The wait is worth a start's time, because
-/// Pacemaker counts failed starts. It does not wait if this node has the peer's address, because that does not pass by
-/// itself.
+/// Waits for this node's address, which a slow network set-up may still add. A start's time is worth that, because Pacemaker counts failed
+/// starts. If this node has the peer's address, it does not wait, because that fault does not pass by itself.
 pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
     let mut is_news = true;
     loop {
@@ -60,9 +58,8 @@ pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
     }
 }
 
-/// Checks that this node has its address in the map, and not its peer's. If the two were exchanged, each agent would
-/// take the other's etcd for its own. The fault can be repaired on the node as well as in the map, so a retry makes
-/// sense.
+/// Checks that this node has its own address in `node_ip_map`, and not the peer's. If the two were exchanged, each agent would take the
+/// other's etcd for its own. The fault can be repaired on the node as well as in the map, so Pacemaker may try again.
 fn addresses(context: &Context) -> Result<(), Invalid> {
     match own_addresses() {
         Some(known) => addresses_fit(&context.me.name, context.own_ip, peer_ip(context), &known),
@@ -91,7 +88,7 @@ fn peer_ip(context: &Context) -> Option<IpAddr> {
     context.params.nodes.iter().find(|node| node.name != context.me.name).map(|node| node.ip)
 }
 
-/// Returns the addresses of this machine's interfaces. `None` if they cannot be determined.
+/// Returns the addresses of this machine's network interfaces; `None` if they cannot be determined.
 fn own_addresses() -> Option<Vec<IpAddr>> {
     let interfaces = nix::ifaddrs::getifaddrs();
     if let Err(error) = &interfaces {
@@ -105,21 +102,22 @@ fn own_addresses() -> Option<Vec<IpAddr>> {
     Some(addresses.collect())
 }
 
-/// Checks that the certificates are readable. A file can be repaired at any moment, so a retry makes sense.
+/// Checks that the certificates are readable. A file can be repaired at any moment, so Pacemaker may try again.
 pub(super) fn certificates(context: &Context) -> Result<(), Invalid> {
     context.deployment.files.iter().try_for_each(|(name, path)| readable_pem(name, path))
 }
 
-/// Logs a secret that the container can read. A resource that worked before an update is not refused for it.
+/// Logs a warning if the container can read another program's secret. A resource that worked before an update is not refused for it.
 pub(super) fn warn_of_secrets(context: &Context) {
     if let Some(sentence) = exposed(context) {
         log::warn!("{sentence}");
     }
 }
 
-/// Returns a fault if a directory of certificates that goes into the container contains a secret of another program.
-/// The directory is mounted, not each file: a renewal replaces files, and the container would see the old ones until it
-/// is made anew. The key of Tandem's own CA is in the directory of etcd's certificates, and etcd may read it.
+/// Returns a fault if a directory of certificates that is mounted in the container contains a secret of another program.
+///
+/// The directory is mounted, and not each file, because a renewal replaces files and the container would see the old ones until it is made
+/// anew. The key of Tandem's own CA is in the directory of etcd's certificates, and etcd may read it.
 fn exposed(context: &Context) -> Option<String> {
     let shown =
         context.deployment.mounts.iter().filter(|mount| mount.read_only).map(|mount| mount.on_the_node.as_path());
@@ -132,7 +130,7 @@ fn exposed(context: &Context) -> Option<String> {
     shown.into_iter().find_map(secret_in)
 }
 
-/// Recognizes the names that the guides give to a BMC's password, and that `tandem` gives to files for another node.
+/// Returns whether a file's name is one that the guides give to a BMC's password, or that `tandem` gives to files for another node.
 fn is_a_secret(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "join") || name.to_lowercase().contains("password")
 }

@@ -10,7 +10,7 @@ use crate::records::state_file;
 
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Removes other users' permission to write to `directory`, and deletes the files of `resource` that they wrote there.
+/// Makes `directory` writable for its owner alone, and deletes the files of `resource` that other users wrote there.
 pub(super) fn settle(directory: &Path, resource: &str) -> io::Result<()> {
     let metadata = match fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

@@ -303,7 +303,7 @@ impl Evidence {
     }
 
     /// Returns the durable note: an empty one if none was ever written, and `None` if it is unknown. A note about other data proves
-    /// nothing. In its place this returns a note that knows no fork, and whose member may have left.
+    /// nothing. In its place this returns a note that knows no fork, and according to which this member may have left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),

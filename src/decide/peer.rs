@@ -43,7 +43,7 @@ pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
     }
 }
 
-/// Refines the state of a peer whose machine is in the membership, by what the present transition starts and stops there.
+/// Refines the state of a peer with a machine in the membership, by what the present transition starts and stops there.
 fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     // This notification is handled before anything is started again.
     if notify.stop.contains(peer) && notify.operation == Operation::Stop && notify.moment == Moment::Post {

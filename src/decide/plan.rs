@@ -292,7 +292,7 @@ impl Plan {
 }
 
 impl Progress {
-    /// Returns the progress of an action whose phase `phase` begins now.
+    /// Returns the progress of an action that enters `phase` now.
     pub fn enter(phase: Phase, now_ms: u64) -> Self {
         Self { phase, since_ms: now_ms, polls_caught_up: 0, restores: 0 }
     }

@@ -42,7 +42,7 @@ pub(super) fn classify(disk: &DataDir) -> Standing {
     }
 }
 
-/// Returns whether the data belongs to a voter from whose data a node could run standalone.
+/// Returns whether the data belongs to a voter, so that a node could run standalone with it.
 pub(super) fn is_voter(evidence: &Evidence, disk: &DataDir) -> bool {
     matches!(evidence.standing(disk), Standing::SoleVoter | Standing::VoterBeside(_))
 }
@@ -114,7 +114,7 @@ pub(super) fn health(etcd: &Etcd) -> Health {
     }
 }
 
-/// Returns the state of a member whose auth rejects this agent.
+/// Returns the state of a member that serves while etcd's auth rejects this agent.
 pub(super) fn unseen(evidence: &Evidence) -> Health {
     Health::NoPermission { user: evidence.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
 }

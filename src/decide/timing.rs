@@ -19,7 +19,7 @@ patiences! {
     PATIENCE_WITH_A_STARTING_PEER_MS = 60_000;
     /// A start waits so long for a peer that can act only once this start has ended. A longer wait would only block the peer.
     PATIENCE_WITH_A_BLOCKED_PEER_MS = 4_000;
-    /// A sole voter's start waits so long for a peer whose machine is joining the cluster.
+    /// A sole voter's start waits so long for a peer while the peer's machine is joining the cluster.
     PATIENCE_WITH_A_JOINING_PEER_MS = 15_000;
     /// An action waits so long for something that it wrote to appear in its own CIB.
     PATIENCE_WITH_THE_CIB_MS = 15_000;
@@ -124,7 +124,7 @@ pub(super) const LOOK_FOR_THE_END_MS: u64 = 200;
 pub(super) const LOOK_AT_A_LEARNER_MS: u64 = 250;
 /// Pause before looking whether an etcd that was forced or is being restarted serves again, which takes seconds.
 pub(super) const LOOK_FOR_A_RETURN_MS: u64 = 250;
-/// Pause before observing again a state that may last: a silent etcd, an obstacle to a start, a start whose refusal is delayed.
+/// Pause before observing again a state that may last: a silent etcd, an obstacle to a start, a refusal that is delayed.
 pub(super) const LOOK_AGAIN_MS: u64 = 500;
 /// Pause between two checks for a restored record. [`LOOKS_FOR_A_RESTORED_RECORD`] is their number. A fast cluster takes some ten
 /// milliseconds.

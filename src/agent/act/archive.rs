@@ -12,10 +12,10 @@ use crate::agent::resource::deployment::SAVED_MANIFEST;
 use crate::os::clock;
 use crate::records::own_dir;
 
-/// The configuration of the container that was replaced last, next to the present one.
+/// Archive with the configuration of the last replaced container, next to etcd's present configuration.
 pub(super) const CONFIGURATION: &str = "config-previous.tar.gz";
 
-/// Keeps the container as `<name>-previous`.
+/// Keeps the container that is being replaced, renamed to `<name>-previous`, and its configuration.
 pub(super) fn keep_previous(context: &Context) {
     let name = &context.params.name;
     let previous = format!("{name}-previous");
@@ -28,7 +28,8 @@ pub(super) fn keep_previous(context: &Context) {
     }
 }
 
-/// Archives the configuration, without the registry's credentials, which do not belong in a backup.
+/// Archives etcd's configuration and the copy of the pod manifest. The registry's credentials are left out, because they do not belong in a
+/// backup.
 pub(super) fn keep_configuration(context: &Context) -> std::io::Result<()> {
     let location = &context.params.config_location;
     let texts = [(SAVED_MANIFEST, context.saved_manifest()), (config::FILE, context.config_text())];

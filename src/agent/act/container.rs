@@ -17,10 +17,10 @@ use crate::decide::plan::RunMode;
 use crate::os::clock::Deadline;
 use crate::records::{data_mount, own_dir};
 
-/// The label with a fingerprint of the image and options of a container.
+/// Name of the label with a fingerprint of the image and options from which a container was made.
 const LABEL: &str = "tandem.made-from";
 
-/// Writes the configuration for `mode` and runs the container.
+/// Writes etcd's configuration for the way of starting `mode`, and runs the container.
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let (params, programs) = (&context.params, &context.programs);
     make_directories(context)?;
@@ -63,8 +63,8 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts the existing container if it `serves`, or makes one from `options`. Returns whether it started the existing
-/// one.
+/// Starts the existing container if it `serves` (see [`serves`]), or makes a new one from `options`. Returns true if it started the
+/// existing one.
 fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadline) -> Result<bool, Error> {
     let starts_again = serves && start_again(context, deadline)?;
     if !starts_again {
@@ -73,7 +73,7 @@ fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadlin
     Ok(starts_again)
 }
 
-/// Starts the existing container. Returns false if its storage is damaged. Then it is made anew, because it stores
+/// Starts the existing container. Returns false if its storage is damaged. The caller then makes a new one, because the container stores
 /// nothing of etcd's.
 fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     let (name, programs) = (&context.params.name, &context.programs);
@@ -87,8 +87,8 @@ fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     }
 }
 
-/// Removes `force-new-cluster` from the configuration. It judges and writes back the same text, because the container
-/// can put another file in its place at any moment.
+/// Removes `force-new-cluster` from etcd's configuration. It checks and writes back the same text, because the container can replace the
+/// file at any moment.
 pub(super) fn settle_config(context: &Context) -> Result<(), Error> {
     let text = context.config_text().map_err(|source| Error::file(&context.config_path(), source))?;
     if config::forces_new_cluster(&text) { write_config(context, &config::settled(&text)) } else { Ok(()) }
@@ -108,14 +108,14 @@ fn make_directories(context: &Context) -> Result<(), Error> {
         .map_err(|source| Error::file(&data_dir.join(own_dir::NAME), source))
 }
 
-/// Returns whether a new container would be made the same way: from the same image and options and, on OpenShift, from
-/// a manifest that differs only in its version. A container without our label is the shell agent's, and is judged by
-/// its manifest alone.
+/// Returns whether the existing container can be started again, because a new one would be made the same way: from the same image and
+/// options and, on OpenShift, from a manifest that differs only in its version. A container without this agent's label was made by the
+/// shell agent, and only its manifest is compared.
 ///
 /// A container that podman reports as alive without a live process cannot be started, and is made anew.
 ///
-/// A container that was made and never started was left by a podman that was killed in between. The runtime may know
-/// it, and then refuses each start ("container with given ID already exists").
+/// A container that was made and never started comes from a podman that was killed in between. The runtime may know it, and then refuses
+/// each start ("container with given ID already exists").
 fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
     if container.state.was_never_started() || container.is_stuck() {
         return false;
@@ -126,7 +126,7 @@ fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
     label.is_none_or(|label| label == made_from) && are_alike(&saved, &manifest.text)
 }
 
-/// Saves a copy of the manifest, with which the next start compares the container.
+/// Saves a copy of the pod manifest, with which the next start compares the present one.
 fn save_manifest(context: &Context) -> Result<(), Error> {
     let Some(manifest) = &context.deployment.manifest else { return Ok(()) };
     let is_saved = context.saved_manifest().is_ok_and(|saved| saved == manifest.text);
@@ -163,8 +163,8 @@ fn fingerprint(image: &str, options: &[String]) -> String {
     format!("{first:016x}")
 }
 
-/// The options of every container of etcd. etcd needs only the capability to read a key, or to write a data dir, of
-/// another user. `run_opts` follow these, and can add the needs of an operator's own image.
+/// Options of `podman run` for every container of etcd. etcd needs only the capability to read a key, or write a data dir, of another user.
+/// The parameter `run_opts` adds what an operator's own image needs.
 const ALWAYS: [&str; 6] = [
     "--replace",
     "--network=host",
@@ -173,7 +173,7 @@ const ALWAYS: [&str; 6] = [
     "--cap-drop=all",
     "--cap-add=DAC_OVERRIDE",
 ];
-/// The limit below which a listener's port needs an additional capability.
+/// First port that a process may listen on without an additional capability.
 const PRIVILEGED_PORTS: u16 = 1024;
 
 /// Returns the arguments after `podman run --detach` for a container of `image`.

@@ -13,8 +13,8 @@ const TRANSIENT: &str = "/run/systemd/transient";
 const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
 const RELOAD_TAKES: Duration = Duration::from_secs(20);
 
-/// Writes the drop-ins for the container `id` after each start, by the agent or by another program, because systemd
-/// forgets the scopes of a stopped container. etcd also runs without them, so a failure is only logged.
+/// Writes systemd's drop-in files for the container `id`, so that systemd stops it in the right order. This is repeated after each start,
+/// because systemd forgets a stopped container's scopes. etcd also runs without the files, so a failure is only logged.
 pub(crate) fn write(context: &Context, id: &str) {
     if !context.params.drop_in_dependency {
         return;

@@ -11,13 +11,13 @@ use crate::agent::resource::context::Context;
 use crate::agent::resource::params;
 use crate::records::image_versions;
 
-/// The version that is assumed for an image that does not report one: the supported release with the fewest settings.
+/// Version of etcd that is assumed if an image does not report one. It is the supported release with the fewest settings.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
-/// The limit of a pull while etcd runs, or can start from the image of its last container. During a pull no other
-/// action of this node's agent runs, and the peer of a member that is down takes no writes.
+/// Time limit of an image pull while etcd runs, or can start from its last container's image. During a pull no other action of this agent
+/// runs, and the peer of a member that is down takes no writes.
 const PULLS_BRIEFLY: Duration = Duration::from_secs(8);
 
-/// An image on this node.
+/// Container image that is on this node.
 #[derive(Debug)]
 pub(super) struct Image {
     pub name: String,
@@ -25,7 +25,7 @@ pub(super) struct Image {
     pub version: Version,
 }
 
-/// Returns the image, and pulls it if this node lacks it.
+/// Returns the image that the parameters name, after pulling it if this node lacks it.
 pub(super) fn have(context: &Context) -> Result<Image, Error> {
     let (image, programs) = (&context.deployment.image, &context.programs);
     let id = match here(context)? {
@@ -36,14 +36,14 @@ pub(super) fn have(context: &Context) -> Result<Image, Error> {
     Ok(Image { name: image.clone(), id, version })
 }
 
-/// Returns the id of the image if this node has it.
+/// Returns the id of the image that the parameters name; `None` if this node lacks it.
 fn here(context: &Context) -> Result<Option<String>, Error> {
     let image = &context.deployment.image;
     params::image_fits(image).map_err(|invalid| Error::Unusable(invalid.sentence))?;
     Ok(podman::image_id(&context.programs, image, Question::Podman)?)
 }
 
-/// Returns the limit of a start's pull: the whole time of the start only if there is no other image.
+/// Returns the time limit of a start's image pull: a short one if etcd can run from its last image, else the rest of the start's time.
 fn start_pulls(context: &Context) -> Duration {
     let left = context.deadline.left();
     let there = podman::inspect(&context.programs, &context.params.name).ok().flatten();
@@ -69,8 +69,7 @@ fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
         .ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
 }
 
-/// Returns the image of the existing container if this node cannot get the one in the parameters. Then etcd starts
-/// again from its last image. Returns `why` if there is no such image, either.
+/// Returns the last container's image for a start that cannot get the image in the parameters. Returns the error `why` if there is none.
 pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Error) -> Result<Image, Error> {
     let Some(container) = there.filter(|container| may_be_the_last(context, container)) else { return Err(why) };
     let (id, name) = (&container.image, &container.image_name);
@@ -82,15 +81,15 @@ pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Err
     Ok(Image { name: name.clone(), id: id.clone(), version })
 }
 
-/// Returns whether the image of a container may replace a missing one. On OpenShift the etcd operator's manifest
+/// Returns whether etcd may run from the image of its last container. On OpenShift it may not, because the etcd operator's manifest
 /// determines the image.
 fn may_be_the_last(context: &Context, container: &Inspected) -> bool {
     let is_named = !container.image.is_empty() && !container.image_name.is_empty();
     is_named && context.deployment.manifest.is_none() && !container.state.was_never_started()
 }
 
-/// Prepares the image of the next start while etcd runs: pulls it in a part of this action's time, and determines its
-/// version of etcd. A failure is no failure of the running etcd: a monitor publishes that the image is missing.
+/// Prepares the image of the next start while etcd runs: pulls it in a part of this action's time, and determines its version of etcd. A
+/// failure does not affect the running etcd, and a monitor publishes that the image is missing.
 pub(super) fn prepare(context: &Context) {
     let within = briefly(context.deadline.left());
     let image = &context.deployment.image;
@@ -149,7 +148,7 @@ mod tests {
 
     const MISSING: &str = "case $5 in 1) echo 1;; *) echo 'Error: no such image' >&2; exit 125;; esac";
 
-    /// A killed etcd comes back although the parameters name an image that does not exist.
+    /// Asserts that a killed etcd starts again from its last image if the parameters name an image that does not exist.
     #[test]
     fn an_image_that_cannot_be_had_is_replaced_by_that_of_the_last_container() {
         let dir = tempfile::tempdir().unwrap();
@@ -166,7 +165,8 @@ mod tests {
         assert!(of_the_last(&context, Some(&gone), why()).is_err(), "that image was removed");
     }
 
-    /// The peer of a killed member takes no writes until the member is back.
+    /// Asserts that a start pulls an image only briefly while it has another one, because the peer of a killed member takes no writes
+    /// meanwhile.
     #[test]
     fn a_start_pulls_for_long_only_where_there_is_no_other_image() {
         let pulls = |script: &str| {
@@ -191,7 +191,7 @@ mod tests {
         assert!(!asked.exists());
     }
 
-    /// Pacemaker restarts etcd if `reload-agent` fails.
+    /// Asserts that `reload-agent` pulls the image and succeeds if the pull fails, because Pacemaker restarts etcd if `reload-agent` fails.
     #[test]
     fn a_reload_pulls_and_a_pull_that_fails_fails_nothing() {
         let dir = tempfile::tempdir().unwrap();

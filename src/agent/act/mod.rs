@@ -29,7 +29,7 @@ use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
 use crate::records::state_file;
 
-/// A failed effect, which ends its round.
+/// Error of an effect that failed, which ends its round (see `crate::decide::Effect`).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether podman exceeded its time-out.
+    /// Returns whether the error is that podman exceeded its time-out.
     fn is_too_late(&self) -> bool {
         matches!(self, Self::Podman(error) if error.is_too_late())
     }
@@ -57,7 +57,7 @@ impl Error {
     }
 }
 
-/// Sets the attributes of `node` that are for operators and other programs.
+/// Sets a node attribute that operators and other programs read, by one effect of a plan.
 fn show(programs: &Programs, node: &str, effect: &Effect) -> Result<(), pacemaker::Error> {
     match effect {
         Effect::SetAlarm(alarm) => attributes::show_alarm(programs, node, alarm.as_deref()),
@@ -68,7 +68,7 @@ fn show(programs: &Programs, node: &str, effect: &Effect) -> Result<(), pacemake
     }
 }
 
-/// Performs one effect.
+/// Performs one effect of a plan.
 pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     if matches!(effect, Effect::RunContainer(_) | Effect::AdvanceCommit | Effect::MoveDataAside) {
         own_turn(context)?;
@@ -139,8 +139,8 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     }
 }
 
-/// Publishes the record. If no etcd has the data open, it gets the last revision. A record with a claim gets none,
-/// because a recovery waits for it.
+/// Publishes this node's record about its data. If no etcd has the data open, the database's last revision is added. A record with a claim
+/// gets none, because a recovery waits for it.
 fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     let mut record = record.clone();
     let is_at_rest = || data_dir::is_open(context.data_dir()).is_ok_and(|is_open| !is_open);
@@ -150,7 +150,7 @@ fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     Ok(attributes::publish_record(&context.programs, &context.me.name, &record)?)
 }
 
-/// Changes etcd's members, within the time-out of such a change on this machine.
+/// Changes etcd's member list, within this machine's time-out for such a change.
 fn members(
     context: &Context,
     via: Via,
@@ -161,8 +161,7 @@ fn members(
     Ok(context.programs.pace().within(Question::Members, ask, client::Error::is_too_late)?)
 }
 
-/// Takes the lock on the container. Fails while another agent's action, or the podman of a killed agent, still holds
-/// it.
+/// Takes the lock on the container. It fails while another action of the agent, or the podman of a killed action, still holds the lock.
 fn own_turn(context: &Context) -> Result<(), Error> {
     match context.container_lock.take() {
         Fact::Known(true) => Err(Error::Unusable("an earlier action still starts or ends the container".to_owned())),
@@ -187,7 +186,7 @@ where
     state_file::write(path, value).map_err(|source| Error::file(path, source))
 }
 
-/// Counts a failed start. If the count cannot be written, the start is only tried once more.
+/// Records a failed start of etcd. If that cannot be written, etcd is only tried once more.
 fn note_failed_start(context: &Context, failed: &FailedStarts) -> Result<(), Error> {
     let dir = context.data_dir();
     log::warn!("etcd exited during startup, {} times in a row: {}", failed.count, failed.last_words);

@@ -10,12 +10,10 @@ use crate::decide::evidence::DurableState;
 use crate::records::kept_history::KeptHistory;
 use crate::records::own_dir;
 
-/// The time-out of the query for etcd's revision. etcd answers it without a leader, and a recovery must not wait
-/// longer.
+/// Time-out of the query for etcd's revision. It is short because a recovery waits for it; etcd answers without a leader.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Writes the note. If it begins a time in which the node runs standalone, it gets the newest revision that this node
-/// knows.
+/// Writes the durable note. If it begins a time in which the node runs standalone, it gets the newest revision that this node knows.
 pub(super) fn write(context: &Context, note: &DurableState) -> Result<(), Error> {
     let dir = context.data_dir();
     let mut note = note.clone();
@@ -29,7 +27,7 @@ pub(super) fn write(context: &Context, note: &DurableState) -> Result<(), Error>
     Ok(())
 }
 
-/// Returns the newest revision of the data. A running etcd is asked, because it may be writing its database.
+/// Returns the newest revision of this node's data. A running etcd is asked, because it may be writing to its database.
 fn newest_revision(context: &Context) -> Option<u64> {
     match data_dir::is_open(context.data_dir()) {
         Ok(false) => data_dir::revision(context.data_dir()),
@@ -39,7 +37,7 @@ fn newest_revision(context: &Context) -> Option<u64> {
     .filter(|revision| *revision > 0)
 }
 
-/// Moves this node's data to a place in which nothing deletes it, with the related part of its note.
+/// Moves this node's data to a place in which nothing deletes it, with the part of the durable note about that data.
 pub(super) fn move_history_aside(context: &Context) -> Result<(), Error> {
     let note = own_dir::read::<DurableState>(context.data_dir(), own_dir::NOTE).known().cloned().unwrap_or_default();
     let kept = KeptHistory::of(note, context.peer.as_ref().map(|peer| peer.name.clone()));
@@ -71,7 +69,7 @@ mod tests {
         }
     }
 
-    /// Returns a voter's data dir, and the context of its agent.
+    /// Returns the data dir of a voter, and the context of its agent.
     fn of_a_voter(scratch: &Path) -> (PathBuf, Context) {
         let dir = scratch.join("etcd");
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir/3.5/voter"), &dir);
@@ -82,7 +80,8 @@ mod tests {
         (dir, context)
     }
 
-    /// The revision is for operators, so a record for which a recovery waits omits it.
+    /// Asserts that a record of stopped data contains its last revision, and a record for which a recovery waits does not, because only
+    /// operators need it.
     #[test]
     fn a_record_of_data_at_rest_has_its_last_revision() {
         let scratch = tempfile::tempdir().unwrap();

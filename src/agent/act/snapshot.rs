@@ -11,8 +11,8 @@ use crate::os::clock;
 const PREFIX: &str = "snapshot-";
 const SUFFIX: &str = ".db";
 
-/// Keeps the database of the data dir `aside` in the directory for backups, with as many of the newest such copies as
-/// backups. A failure does not prevent a join.
+/// Copies the database of the moved data dir `aside` to the directory for backups, and keeps as many of the newest copies as there are
+/// backups. A failure does not prevent the join that follows.
 pub(super) fn keep(context: &Context, aside: &Path) {
     let (keep, location) = (context.params.max_backups, &context.params.backup_location);
     if keep == 0 {
@@ -69,7 +69,7 @@ mod tests {
         super::keep(&context, aside);
     }
 
-    /// A member's data is moved aside as the container left it.
+    /// Asserts that a database that is a link is not copied, because etcd's container may have put a link there.
     #[test]
     fn a_database_that_is_a_link_is_not_copied() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

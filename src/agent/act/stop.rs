@@ -9,7 +9,7 @@ use crate::adapters::podman;
 use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
 
-/// Stops the container: SIGTERM, and SIGKILL after `grace`; with `force_kill`, at once.
+/// Stops etcd's container by SIGTERM, and by SIGKILL after `grace`. With the parameter `force_kill` it sends SIGKILL at once.
 pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
     let grace = if context.params.force_kill { Duration::ZERO } else { grace };
     if !process::end_remembered(&context.process_path, grace) {

@@ -11,7 +11,7 @@ use crate::agent::resource::context::Context;
 
 const FORCED: &str = "name: \"node1\"\nforce-new-cluster: true\n";
 
-/// Returns a node with its configuration in the data dir, which is the default.
+/// Returns the context of a node with etcd's configuration in the data dir, which is the default.
 fn node(data_dir: &Path) -> Context {
     let place = data_dir.display().to_string();
     let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
@@ -20,7 +20,7 @@ fn node(data_dir: &Path) -> Context {
     Context::of_test(data_dir, &[&files[..], &more].concat())
 }
 
-/// Returns the names and texts in the archive.
+/// Returns the names and texts in the archive of etcd's last configuration.
 fn archived(context: &Context) -> Vec<(String, String)> {
     let file = fs::File::open(context.params.config_location.join(CONFIGURATION)).unwrap();
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
@@ -46,7 +46,8 @@ fn the_archive_holds_what_the_container_was_configured_with() {
     assert_eq!(archived(&context), expected);
 }
 
-/// A compromised etcd may make any of these names a link to a file of the host.
+/// Asserts that the agent follows no link out of the data dir, because a compromised etcd may make any name there a link to a file of the
+/// host.
 #[test]
 fn no_name_in_the_data_dir_leads_to_a_file_of_the_host() {
     type Plant = fn(&Path, &Path);
@@ -82,7 +83,7 @@ fn no_name_in_the_data_dir_leads_to_a_file_of_the_host() {
     }
 }
 
-/// A FIFO under these names must not block an action, and a file without end must not cost memory.
+/// Asserts that the agent refuses a FIFO or an endless file in the data dir at once. Either could block an action or cost memory.
 #[test]
 fn what_has_no_end_is_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{Container, Etcd, Found};
 
-/// The exit code of a Go program that panics.
+/// Exit code of a Go program that panics, such as etcd.
 const BREAKDOWN: i32 = 2;
 
 pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
@@ -43,7 +43,7 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
     }
 }
 
-/// Describes a container that does not run, with etcd's last log lines.
+/// Returns the facts of a container that does not run, from podman's state and etcd's last log lines.
 fn ended(context: &Context, state: &State, forces_new_cluster: bool) -> Container {
     let log = podman::last_words(&context.programs, &context.params.name).unwrap_or_default();
     let broke_down = state.exit_code == BREAKDOWN && log_line::breaks_down_over_its_data(&log);
@@ -79,15 +79,15 @@ mod tests {
         Context::of_test(dir, &[&files[..], &more].concat())
     }
 
-    /// Starts a process that looks like one in a container without control groups: with a root directory of its own,
-    /// which needs root.
+    /// Starts a process that looks as if it were in a container without control groups: it has a root directory of its own. This needs
+    /// root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         crate::os::clock::sleep(Duration::from_millis(300));
         child
     }
 
-    /// This is the state after another program's `podman restart`.
+    /// Asserts that etcd's new process is found after another program's `podman restart`.
     #[test]
     fn another_process_of_the_container_is_found_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();
@@ -116,7 +116,8 @@ mod tests {
         }
     }
 
-    /// `tandem explain` observes as the agent does, and changes nothing.
+    /// Asserts that an observation writes nothing if only podman knows the process, because `tandem explain` observes too and changes
+    /// nothing.
     #[test]
     fn a_container_that_only_podman_knows_is_found_and_not_written_down() {
         let dir = tempfile::tempdir().unwrap();

@@ -13,9 +13,10 @@ use crate::os::dmi;
 use crate::os::proc;
 use crate::records::failed_starts;
 
-/// The additional ports of etcd on OpenShift: HTTP for clients, and metrics.
+/// Ports on which etcd listens only on OpenShift: HTTP for clients, and metrics.
 const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];
-/// The levels of `OCF_CHECK_LEVEL` from which a majority has to confirm a read, and to take a write.
+/// Value of `OCF_CHECK_LEVEL` from which a monitor requires that a majority confirms a read. From `WRITE_LEVEL` on it also requires a
+/// write.
 const READ_LEVEL: u32 = 10;
 const WRITE_LEVEL: u32 = 20;
 
@@ -34,7 +35,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
     }
 }
 
-/// Returns the address in the configuration of the running etcd, if the configuration would contain another one now.
+/// Returns the address in the running etcd's configuration if the parameters now give this node another one.
 fn runs_elsewhere(context: &Context) -> Option<String> {
     let text = context.config_text().ok()?;
     config::address(&text).filter(|ip| *ip != context.own_ip).map(|ip| ip.to_string())
@@ -50,7 +51,7 @@ fn obstacle(context: &Context) -> Option<Obstacle> {
     ours.find(|port| taken.contains(port)).map(Obstacle::PortTaken)
 }
 
-/// Runs the additional checks that the operator requested. Returns the failure of one, if there is one.
+/// Runs the additional checks of a monitor that the operator requested. Returns the error of the first one that fails.
 fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     if !context.is_monitor {
         return None;
@@ -74,8 +75,8 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     podman::exec(&context.programs, &context.params.name, command).err().map(|error| format!("monitor_cmd: {error}"))
 }
 
-/// Returns whether the Machine of a node with a pending change of membership is being deleted. For a voter without a
-/// second one that is the peer's Machine, and for a node that is to join its own. Other nodes need not ask.
+/// Returns whether OpenShift is deleting the Machine of a node with a pending change of membership: the peer's for a voter without a second
+/// one, and this node's own if it is to join. No other node asks.
 fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Fact<bool> {
     if context.deployment.manifest.is_none() {
         return Fact::NotAsked;

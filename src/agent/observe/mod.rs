@@ -20,11 +20,11 @@ use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
 use crate::records::{data_mount, own_dir, state_file};
 
-/// The duration from which on observations count as slow. A shorter one leaves time for several of them in any wait.
+/// Duration from which on an observation counts as slow. A shorter one leaves time for several observations in any wait.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
 
-/// Gathers all evidence of a decision. `launching` is true if another action holds the lock on the container. The
-/// caller takes the lock first, so that no other action changes the container meanwhile.
+/// Gathers all evidence for a decision. `launching` is true if another action holds the lock on the container. The caller takes that lock
+/// first, so that no other action changes the container meanwhile.
 pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     let began = context.deadline.elapsed();
     let boot_memory = state_file::read(&context.memory_path);
@@ -78,7 +78,7 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     }
 }
 
-/// Returns the node that is to lead, if a parameter names one, and for how long a hand-over has been due.
+/// Returns the parameters about the node that is to lead, and for how long a hand-over has been due; `None` if no parameter names a node.
 fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leading>> {
     let wanted = Some(&context.params.leading).filter(|leading| leading.is_wanted())?;
     let boot_s = u32::try_from(clock::boot_nanoseconds() / 1_000_000_000).unwrap_or(u32::MAX);
@@ -96,7 +96,7 @@ fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leadi
     }))
 }
 
-/// Returns the durations on this machine, as far as a decision needs them.
+/// Returns this machine's measured durations, as far as a decision needs them.
 fn pace(context: &Context, began: Duration, unanswered: u64) -> Pace {
     let look = context.deadline.elapsed().saturating_sub(began);
     let pace = context.programs.pace();
@@ -113,7 +113,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Queries the sources that can block, in parallel.
+/// Queries this node's etcd, the peer's etcd and the CIB in parallel, because each of them can block.
 fn living_sources(context: &Context, boot_memory: &Fact<BootState>) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| own_etcd(context));
@@ -133,7 +133,8 @@ fn own_etcd(context: &Context) -> Answer {
     ask(context, Question::OwnEtcd, &context.own_endpoint)
 }
 
-/// Queries an etcd. A machine that is off, and a port without a listener, show nothing about the time of an answer.
+/// Queries an etcd, and measures its answer. A machine that is off, or a port without a listener, shows nothing about the duration of an
+/// answer.
 fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     let pace = context.programs.pace();
     let asked = Deadline::after(pace.limit(question));
@@ -146,13 +147,13 @@ fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     answer
 }
 
-/// Returns the number of consecutive observations in which the answer came too late, if it did now.
+/// Returns the number of consecutive observations, up to this one, in which etcd's answer came too late; 0 if this one did not.
 fn unanswered(context: &Context, question: Question, answer: &Answer) -> u64 {
     if answer.is_too_late { context.programs.pace().unanswered(question) } else { 0 }
 }
 
-/// Returns whether our etcd follows the peer's and seems to lack some of its entries. A new voter is remembered once it
-/// has the entries that its leader had. Under writes, a leader that was queried later always has more.
+/// Returns whether this node's etcd follows the peer's and seems to lack some of its entries. A new voter counts as one once it has its
+/// leader's entries. Under writes, a leader that is queried after its follower always has more, so this node's etcd is queried again.
 fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
     let (Some(own), Some(peer)) = (own.known(), peer.known()) else { return false };
     !own.is_learner && own.leader == Some(peer.member_id) && own.index < peer.index
@@ -166,9 +167,8 @@ fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootState>) -
     boot_memory.known().filter(|memory| memory.boot_id == context.boot_id)?.voter.as_ref()
 }
 
-/// Queries the peer's etcd, unless Pacemaker reports that its node has left the membership. A machine that is off does
-/// not even refuse, so that the query would cost each round of a recovery its whole time-out. No answer of it could be
-/// acted on.
+/// Queries the peer's etcd, unless Pacemaker reports that its node has left the membership. A machine that is off does not refuse a
+/// connection, so the query would take its whole time-out in each round of a recovery. The agent could not act on an answer anyway.
 fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent.into() };
     if cib.known().is_some_and(Cib::peer_is_beyond_asking) {
@@ -177,8 +177,8 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     ask(context, Question::PeerEtcd, endpoint)
 }
 
-/// Reads this node's replica of the CIB. A boot that remembers a voter has published its record. If the record is missing,
-/// Pacemaker may have erased it, so its attribute manager is asked. Without an answer the CIB counts as unknown.
+/// Reads this node's copy of the CIB. If this boot remembers a voter and the CIB lacks its record, Pacemaker may have erased the record.
+/// Then the attribute manager is asked, and without its answer the CIB counts as unknown.
 fn query_cib(context: &Context, boot_memory: &Fact<BootState>) -> Fact<Cib> {
     let mut cib = ask_for_the_cib(context);
     if let Fact::Known(known) = &mut cib
@@ -207,7 +207,7 @@ fn ask_for_the_cib(context: &Context) -> Fact<Cib> {
     }
 }
 
-/// Returns whether an etcd of the agent has the data open. One of kubelet's does not count.
+/// Returns whether a process of the agent's etcd has the data dir open. kubelet's etcd does not count.
 fn data_in_use(context: &Context) -> Fact<bool> {
     match data_dir::is_open(context.data_dir()) {
         Ok(open) => Fact::Known(open && !process::a_pod_has_open(context.data_dir())),
@@ -222,7 +222,7 @@ fn room(context: &Context) -> Fact<Room> {
     }
 }
 
-/// Reads the data dir. A mount point without its file system is unknown, never blank.
+/// Reads the data dir without etcd. A mount point without its file system is unknown, and never blank.
 fn disk(context: &Context) -> Fact<DataDir> {
     let dir = context.data_dir();
     match data_dir::read(dir) {
@@ -260,7 +260,7 @@ mod tests {
         assert!(matches!(disk(&context), Fact::Known(DataDir::Broken { .. })), "there is something to read");
     }
 
-    /// Under writes, the member that is queried first always lacks some entries of the other.
+    /// Asserts that a follower that was queried before its leader is queried again, because under writes it then always lacks some entries.
     #[test]
     fn a_follower_that_was_asked_before_its_leader_is_asked_again() {
         let etcd = |member_id: u64, index: u64| Etcd {
@@ -282,8 +282,8 @@ mod tests {
         assert!(!is_behind(&Fact::Known(etcd(1, 99)), &Fact::NotAsked));
     }
 
-    /// A server that accepts the connection and never answers is slow or hung, so its time-out is raised. A refused or dropped
-    /// connection shows nothing about speed.
+    /// Asserts that only a server that accepts a connection and never answers gets a longer time-out. A refused or dropped connection shows
+    /// nothing about speed.
     #[test]
     fn only_a_server_that_accepts_and_never_answers_is_given_more_time() {
         let dir = tempfile::tempdir().unwrap();

@@ -25,10 +25,10 @@ use crate::os::clock::{self, Deadline};
 use crate::os::proc;
 use crate::records::{data_mount, decision_log, own_dir, state_file};
 
-/// A query of an etcd with its time-out.
+/// Query of an etcd with a time-out, such as a linearizable read.
 pub type Probe = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
 
-/// The data that all rounds of an action share.
+/// Parameters, addresses and paths that all rounds of an action share.
 #[derive(Debug)]
 pub struct Context {
     pub resource: String,
@@ -44,20 +44,20 @@ pub struct Context {
     pub memory_path: PathBuf,
     pub confirmation_path: PathBuf,
     pub process_path: PathBuf,
-    /// The record of the mount that holds the data dir.
+    /// Path of the file that records the mount that holds the data dir.
     pub data_mount_path: PathBuf,
-    /// The lock on the container; an operator's command only observes it.
+    /// Lock on the container, which prevents two actions from changing it at once. An operator's command only observes the lock.
     pub container_lock: ContainerLock,
-    /// True for a recurring monitor, the only action that runs the operator's own check.
+    /// True for a recurring monitor. No other action runs the operator's own checks.
     pub is_monitor: bool,
-    /// The depth of a monitor (`OCF_CHECK_LEVEL`).
+    /// Depth of a monitor's checks (`OCF_CHECK_LEVEL`).
     pub check_level: u32,
     pub deadline: Deadline,
-    /// The directory of recorded decisions. An operator's command records none.
+    /// Directory in which decisions are recorded; `None` for an operator's command, which records none.
     pub decisions: Option<PathBuf>,
-    /// The directory of events, for the actions that record decisions.
+    /// Directory in which events are recorded; `None` for an operator's command, which records none.
     pub events: Option<PathBuf>,
-    /// The means to run podman and Pacemaker's tools.
+    /// Means to run podman and Pacemaker's tools.
     pub programs: Programs,
     pub budget: Duration,
     pub own_ip: IpAddr,
@@ -104,18 +104,18 @@ impl Context {
         })
     }
 
-    /// Returns the credentials for the agent's queries of etcd.
+    /// Returns the credentials with which the agent queries etcd as a client.
     pub fn credentials(&self) -> &Credentials {
         &self.deployment.credentials
     }
 
-    /// Returns the peer URL of our etcd, and the credentials of its peers.
+    /// Returns the peer URL of this node's etcd, with the credentials that members use among themselves.
     pub fn peer_place(&self) -> Place {
         Place { url: self.me.peer_url.clone(), credentials: self.deployment.peer_credentials.clone() }
     }
 
-    /// Runs a linearizable read or a write against our etcd. A permission error counts as success, because etcd confirms quorum
-    /// before it checks permissions.
+    /// Sends a linearizable read or a write to this node's etcd. An error about permission counts as success, because etcd confirms quorum
+    /// before it checks the permission.
     pub fn probe_own_etcd(&self, question: Question, probe: Probe) -> Result<(), client::Error> {
         let ask = |timeout| probe(&self.own_endpoint, self.credentials(), timeout);
         match self.programs.pace().within(question, ask, client::Error::is_too_late) {
@@ -128,7 +128,7 @@ impl Context {
         &self.deployment.data_dir
     }
 
-    /// Returns the contents of etcd's configuration, except how to start, for an etcd of `version`.
+    /// Returns the contents of etcd's configuration for an etcd of `version`, except for the way in which it starts.
     pub fn settings(&self, version: Version) -> Settings {
         let (params, deployment) = (&self.params, &self.deployment);
         Settings {
@@ -163,7 +163,7 @@ impl Context {
         self.configured(config::FILE, config::LIMIT)
     }
 
-    /// Reads the copy of the manifest from which the container was made.
+    /// Reads the copy of the pod manifest from which the container was made.
     pub fn saved_manifest(&self) -> io::Result<String> {
         // External tests delete the name that the shell agent gives to it, so that the container is made anew.
         self.open(&self.params.config_location)?.stat(SAVED_MANIFEST)?;
@@ -174,12 +174,12 @@ impl Context {
         own_dir::text(&self.open(&self.params.config_location)?, file, limit)
     }
 
-    /// Opens a directory in a parameter's value.
+    /// Opens a directory that a parameter names.
     pub fn open(&self, directory: &Path) -> io::Result<Dir> {
         directories::open(self.data_dir(), directory)
     }
 
-    /// Opens a directory as [`Context::open`] does, after making the missing part of it.
+    /// Opens a directory as [`Context::open`] does, after making the part of its path that is missing.
     pub fn make(&self, directory: &Path) -> io::Result<Dir> {
         directories::make(self.data_dir(), directory)
     }
@@ -210,7 +210,7 @@ fn address(node: &NodeIp, params: &Params) -> NodeAddress {
     }
 }
 
-/// Returns the endpoint of the etcd at this address.
+/// Returns the client endpoint of the etcd at this address.
 pub fn endpoint(ip: IpAddr, port: u16) -> Endpoint {
     let address = host_and_port(ip, port);
     Endpoint { url: format!("https://{address}"), address }
@@ -220,8 +220,8 @@ fn host_and_port(ip: IpAddr, port: u16) -> String {
     std::net::SocketAddr::new(ip, port).to_string()
 }
 
-/// Returns an id of this boot: the kernel's own id, and the start of process 1, which differs if several machines share
-/// a kernel.
+/// Returns an id of this boot from the kernel's boot id and the start time of process 1. The latter differs if several machines (as
+/// containers) share a kernel.
 pub fn boot_id() -> String {
     let start = proc::stat(1).map(|init| init.started.to_string()).unwrap_or_default();
     format!("{}-{start}", proc::boot_id())
@@ -229,7 +229,7 @@ pub fn boot_id() -> String {
 
 #[cfg(test)]
 impl Context {
-    /// Returns the context of a test: node1 of two nodes, with its volatile files in `dir` and these parameters.
+    /// Returns a context for a test: node1 of two nodes, with its volatile files in `dir`, and these parameters.
     pub(crate) fn of_test(dir: &Path, parameters: &[(&str, &str)]) -> Self {
         let own = [("node_ip_map", "node1:192.0.2.1;node2:192.0.2.2"), ("CRM_meta_on_node", "node1")];
         let pairs = own.iter().chain(parameters);

@@ -11,38 +11,38 @@ use crate::adapters::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
 use crate::os::beneath::Dir;
 use crate::records::own_dir;
 
-/// The default data dir.
+/// Default path of etcd's data dir.
 const DATA_DIR: &str = "/var/lib/etcd";
-/// The copy of the manifest from which the container was made, next to etcd's configuration.
+/// File name for the copy of the pod manifest from which the container was made. It is next to etcd's configuration.
 pub const SAVED_MANIFEST: &str = "pod.yaml";
-/// The part of a long path that fits in a sentence without a cut by Pacemaker.
+/// Number of characters of a long path that a sentence shows, so that Pacemaker does not cut the sentence.
 const LONGEST_PATH: usize = 48;
 
-/// The parts from which etcd is run.
+/// Everything from which etcd's container is made, from the parameters or OpenShift's pod manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
     pub image: String,
     pub data_dir: PathBuf,
-    /// The paths of the certificates inside the container.
+    /// Path of the CA's certificate inside the container. `server` and `peer` are such paths of a certificate and a key.
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer: Pair,
-    /// The credentials of the agent for etcd, as paths on this node.
+    /// Credentials with which the agent queries etcd as a client, as paths on this node.
     pub credentials: Credentials,
-    /// The credentials of our etcd for other members, as paths on this node.
+    /// Credentials that members use among themselves, as paths on this node.
     pub peer_credentials: Credentials,
-    /// The certificates' files on this node, each with its kind.
+    /// Paths of all certificates and keys on this node, each with its kind.
     pub files: Vec<(&'static str, PathBuf)>,
     pub mounts: Vec<Mount>,
-    /// The environment of etcd's client in the container.
+    /// Environment variables with which `etcdctl` in the container needs no options.
     pub environment: Vec<(String, String)>,
-    /// The settings, of which the first with a name counts.
+    /// Settings of etcd's configuration. If a name occurs twice, the first one counts.
     pub settings: Vec<Setting>,
-    /// The pod manifest. `None` outside OpenShift.
+    /// OpenShift's pod manifest; `None` outside OpenShift.
     pub manifest: Option<Manifest>,
 }
 
-/// A directory of this node that is mounted in the container.
+/// Directory of this node that is mounted in etcd's container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mount {
     pub on_the_node: PathBuf,
@@ -50,17 +50,17 @@ pub struct Mount {
     pub read_only: bool,
 }
 
-/// The acceptable manifests.
+/// Which pod manifest an action may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manifests {
-    /// Only the configured one, because a container will be made from it.
+    /// Only the configured manifest, because a container will be made from it.
     Current,
-    /// If it is missing, the copy from which the container was made.
+    /// The configured manifest or, if it is missing, the copy from which the container was made.
     CurrentOrSaved,
 }
 
 impl Deployment {
-    /// Resolves `params` for `node`.
+    /// Determines from `params` what etcd's container on the node `node` is made from.
     pub fn resolve(params: &Params, node: &str, manifests: Manifests) -> Result<Self, Invalid> {
         match &params.source {
             Source::Parameters { image, certificates } => Ok(Self::from_parameters(params, image, certificates)),
@@ -160,7 +160,7 @@ impl Deployment {
     }
 }
 
-/// Checks that a path of the manifest can be mounted, as for a parameter: podman separates the parts of a mount by
+/// Checks that a path in the pod manifest can be mounted. It must not contain a colon, because podman separates the parts of a mount by
 /// colons.
 fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error> {
     let text = path.to_string_lossy();
@@ -168,8 +168,9 @@ fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error
     is_one.then(|| path.to_owned()).ok_or(manifest::Error::NoPath(name))
 }
 
-/// Reads the copy of the manifest. The manifest names the data dir, which is unknown until then, so only the last part
-/// of the path is opened without following links. A text that is no manifest is refused, and no sentence contains it.
+/// Reads the copy of the pod manifest from which the container was made. Only the manifest names the data dir, below which no link is
+/// followed. So until it is read, only the last part of its path is opened without following links. A text that is no manifest is refused,
+/// and no message quotes it.
 fn saved(params: &Params, node: &str) -> Result<Manifest, manifest::Error> {
     let text = Dir::open(&params.config_location)
         .and_then(|location| own_dir::text(&location, SAVED_MANIFEST, manifest::SIZE_LIMIT));
@@ -188,8 +189,8 @@ fn same_place(directory: &Path, read_only: bool) -> Mount {
     Mount { on_the_node: directory.to_owned(), inside: directory.to_owned(), read_only }
 }
 
-/// Adds the directory of etcd's configuration if no other mount contains it. The agent's own directory inside a
-/// directory that the container writes is mounted over itself, read-only.
+/// Adds the directory of etcd's configuration to the mounts, unless another mount contains it. If the agent's own directory is inside a
+/// directory that the container may write, it is mounted over itself, read-only.
 fn with_configuration(mut mounts: Vec<Mount>, params: &Params, data_dir: &Path) -> Vec<Mount> {
     let location = &params.config_location;
     if !mounts.iter().any(|mount| location.starts_with(&mount.inside) && mount.inside == mount.on_the_node) {
@@ -207,7 +208,8 @@ fn client_environment(trusted_ca_file: &Path, pair: &Pair) -> Vec<(String, Strin
     CLIENT_VARIABLES.map(str::to_owned).into_iter().zip(values).collect()
 }
 
-/// Returns the error for an unusable manifest, which an operator or OpenShift's etcd operator can repair at any moment.
+/// Returns the error for an unusable pod manifest. It allows another try, because an operator or OpenShift's etcd operator can repair the
+/// manifest.
 fn unusable(path: &Path, error: &manifest::Error) -> Invalid {
     let name = shortened(path);
     let remedy = if is_openshift(path) {
@@ -218,7 +220,7 @@ fn unusable(path: &Path, error: &manifest::Error) -> Invalid {
     Invalid::for_now(format!("pod manifest {name} {error}: {remedy}"))
 }
 
-/// Returns whether OpenShift's files are on this node, so that the manifest may still appear.
+/// Returns whether this node has OpenShift's files, so that the pod manifest may still appear.
 pub fn is_openshift(manifest: &Path) -> bool {
     // This is the directory right below `/etc`, or the top of another configured path.
     let top: PathBuf = manifest.components().take(3).collect();

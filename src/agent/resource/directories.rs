@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::os::beneath::Dir;
 
-/// Opens `directory`, where `data_dir` is etcd's data dir.
+/// Opens `directory`. `data_dir` is etcd's data dir, below which no link is followed.
 pub(super) fn open(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     match directory.strip_prefix(data_dir) {
         Ok(beneath) => Dir::open(data_dir)?.below(beneath),
@@ -15,8 +15,8 @@ pub(super) fn open(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     }
 }
 
-/// Opens a directory as [`open`] does, after making the missing part of it for root alone, because etcd requires a
-/// private data dir.
+/// Opens a directory as [`open`] does, after making the part of its path that is missing. Only root gets access to it, because etcd
+/// requires a private data dir.
 pub(super) fn make(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     match directory.strip_prefix(data_dir) {
         Ok(beneath) if !beneath.as_os_str().is_empty() => make_path(data_dir)?.make_below(beneath),

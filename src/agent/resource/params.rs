@@ -31,16 +31,15 @@ use table::{
 };
 pub use table::{DEFAULT_KUBECONFIG, NEVER, PARAMETERS, SOLE_VOTER};
 
-/// The value of `image` that selects the image of the pod manifest.
+/// Value of the parameter `image` that selects the image in the pod manifest.
 const IMAGE_OF_THE_MANIFEST: &str = "default";
-/// The directory that exists where systemd runs.
+/// Directory that exists if systemd runs.
 pub const SYSTEMD_RUNS: &str = "/run/systemd/system";
-/// The paths of which one enables `drop_in_dependency` by default. Without drop-ins, systemd would end the container in
-/// parallel with Pacemaker, and etcd would be gone before it has left its cluster. The files are the shell agent's
-/// switches for that.
+/// Paths of which any one turns `drop_in_dependency` on by default. Without drop-in files, systemd would end the container in parallel with
+/// Pacemaker, and etcd would be gone before it has left its cluster. The files are the shell agent's switches for that.
 const DROP_IN_SWITCHES: &[&str] = &[SYSTEMD_RUNS, "/etc/sysconfig/podman_drop_in", "/etc/default/podman_drop_in"];
 
-/// The parameters, parsed.
+/// Parameters of the resource, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     pub nodes: Vec<NodeIp>,
@@ -70,33 +69,33 @@ pub struct Params {
     pub lone_boot: LoneBoot,
 }
 
-/// The source of image, certificates and settings.
+/// Source of etcd's image, certificates and settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A pod manifest of OpenShift, possibly with another image.
+    /// A pod manifest of OpenShift; `image` replaces the manifest's image.
     Manifest { path: PathBuf, image: Option<String> },
     /// The parameters alone.
     Parameters { image: String, certificates: Certificates },
 }
 
-/// The PEM files that the parameters name, on this node.
+/// PEM files on this node that the parameters name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificates {
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer: Pair,
-    /// The certificate and key with which the agent queries etcd.
+    /// Certificate and key with which the agent queries etcd as a client.
     pub client: Pair,
 }
 
-/// One entry of `node_ip_map`.
+/// Entry of the parameter `node_ip_map`: a node and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeIp {
     pub name: String,
     pub ip: IpAddr,
 }
 
-/// A wrong parameter: its exit code, and a sentence with what to type instead.
+/// Error for a wrong parameter: the exit code, and a sentence with what to type instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct Invalid {
@@ -105,39 +104,39 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// Returns the error for a value that fits no node.
+    /// Returns the error for a parameter's value that is wrong on every node.
     fn everywhere(sentence: impl Into<String>) -> Self {
         Self::with(Code::Configured, sentence)
     }
 
-    /// Returns the error for a value that does not fit this node.
+    /// Returns the error for a parameter's value that is wrong only on this node.
     pub fn here(sentence: impl Into<String>) -> Self {
         Self::with(Code::Args, sentence)
     }
 
-    /// Makes an error with a one-line sentence, because it may repeat a value with line breaks.
+    /// Makes an error from `sentence` in one line. The sentence may quote a value with line breaks.
     fn with(code: Code, sentence: impl Into<String>) -> Self {
         let sentence: String = sentence.into();
         Self { code, sentence: printable::one_line(&sentence).into_owned() }
     }
 
-    /// Returns the error for a fault that can be repaired at any moment, so that a retry makes sense.
+    /// Returns the error for a fault that can be repaired at any moment, so that Pacemaker may try again.
     pub fn for_now(sentence: impl Into<String>) -> Self {
         Self::with(Code::Generic, sentence)
     }
 }
 
-/// Returns the container's name, which a stop and a probe need even if all other parameters are wrong.
+/// Returns the container's name. A stop and a probe need it even if all other parameters are wrong.
 pub fn container_name(env: &Env) -> String {
     text(env, &NAME).unwrap_or_default().to_owned()
 }
 
-/// Returns the directory of etcd's configuration, which a stop reads even if all other parameters are wrong.
+/// Returns the directory of etcd's configuration. A stop reads it even if all other parameters are wrong.
 pub fn config_location(env: &Env) -> PathBuf {
     PathBuf::from(text(env, &CONFIG_LOCATION).unwrap_or_default())
 }
 
-/// The name of the parameter for the number of backups.
+/// Name of the parameter for the number of backups to keep.
 pub const BACKUPS: &str = MAX_BACKUP_SNAPSHOTS.name;
 
 /// Returns whether a value of [`BACKUPS`] is 0, which counts as 1.
@@ -145,8 +144,8 @@ pub fn keeps_no_backup(value: &str) -> bool {
     value.trim().parse::<u64>() == Ok(0)
 }
 
-/// Returns a fault that a check of the parameters refuses. The actions of an existing resource tolerate it, because a
-/// running etcd must not be stopped for it.
+/// Returns a fault that only `validate-all` refuses. The actions of an existing resource tolerate it, because a running etcd must not be
+/// stopped for it.
 pub fn outdated(env: &Env) -> Option<Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
     image
@@ -157,7 +156,8 @@ pub fn outdated(env: &Env) -> Option<Invalid> {
         .or_else(|| env.parameter(MACHINE_HOOKS.name).and_then(|text| read::parsed::<bool>(&MACHINE_HOOKS, text).err()))
 }
 
-/// Returns whether the collector keeps the hooks of the voters' Machines, by the value of `machine_hooks`. A wrong one keeps none.
+/// Returns whether Tandem writes deletion hooks to the voters' Machines, by the value of the parameter `machine_hooks`. A wrong value
+/// counts as no.
 pub fn keeps_machine_hooks(value: Option<&str>) -> bool {
     value.is_some_and(|text| read::parsed(&MACHINE_HOOKS, text).unwrap_or(false))
 }
@@ -180,7 +180,7 @@ fn no_backup(env: &Env) -> Option<Invalid> {
     })
 }
 
-/// Reads the parameters from the environment.
+/// Reads the parameters of the resource from the environment, and checks them.
 pub fn parse(env: &Env) -> Result<Params, Invalid> {
     // The parameter has no effect, and a wrong value is still a fault.
     let _: bool = value(env, &REUSE)?;
@@ -189,7 +189,7 @@ pub fn parse(env: &Env) -> Result<Params, Invalid> {
     Ok(params)
 }
 
-/// Parses each parameter by itself.
+/// Parses each parameter without regard to the others.
 fn parse_each(env: &Env) -> Result<Params, Invalid> {
     let nodes = node_ip_map(text(env, &NODE_IP_MAP)?)?;
     Ok(Params {
@@ -221,7 +221,7 @@ fn parse_each(env: &Env) -> Result<Params, Invalid> {
     })
 }
 
-/// Checks the parameters against each other. With a pod manifest, its settings are checked together with those of the
+/// Checks the parameters against each other. On OpenShift, the pod manifest's settings are checked later, together with those of the
 /// parameters.
 fn fit_together(params: &Params) -> Result<(), Invalid> {
     if params.client_port == params.peer_port {
@@ -236,13 +236,13 @@ fn fit_together(params: &Params) -> Result<(), Invalid> {
     }
 }
 
-/// Checks whether etcd accepts `settings` together with each other and the ports.
+/// Checks whether etcd accepts these settings together, and together with the ports.
 pub fn settings_fit(params: &Params, settings: &[Setting]) -> Result<(), Invalid> {
     let taken = [("client_port", params.client_port), ("peer_port", params.peer_port)];
     settings::fit_together(settings, &taken).map_err(|why| Invalid::everywhere(format!("etcd_settings: {why}")))
 }
 
-/// Returns the source. If certificates are given, nothing of OpenShift is read.
+/// Returns the source of etcd's image and certificates. If the parameters name certificates, nothing of OpenShift is read.
 fn source(env: &Env) -> Result<Source, Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
     let (Some(certificates), image) = (certificates(env)?, image) else {

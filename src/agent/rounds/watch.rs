@@ -17,18 +17,18 @@ use crate::os::isolated::isolated;
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own::{self, GivenUp};
 
-/// The observers of an action's rounds, and their state between rounds.
+/// Everything that follows an action's rounds without changing them: log, recorded decisions, events, measured times.
 pub(super) struct Watch<'a> {
     context: &'a Context,
     request: Request,
-    /// The last logged reason, so that a wait of many rounds is one line.
+    /// Reason that was logged last, so that a wait of many rounds is one line.
     pub(super) last_because: Option<Reason>,
-    /// True if the round has something that was not logged before.
+    /// True if this round logged something new or had effects, so that its decision is recorded.
     is_news: bool,
     spent: Spent,
 }
 
-/// The time of a recovery since its announcement, by its use.
+/// Time of a recovery since its announcement: observing, performing effects, and waiting.
 #[derive(Default)]
 struct Spent {
     looking: Duration,
@@ -41,7 +41,7 @@ impl<'a> Watch<'a> {
         Self { context, request, last_because: None, is_news: false, spent: Spent::default() }
     }
 
-    /// Observes a round that is decided, before its first effect.
+    /// Logs a round that has been decided, before its first effect.
     pub(super) fn decided(&mut self, round: &Round) {
         isolated("process", || remember(self.context, &round.evidence.container));
         if self.last_because.is_none() {
@@ -52,7 +52,7 @@ impl<'a> Watch<'a> {
         isolated("log", || self.is_news |= self.log(plan));
     }
 
-    /// Observes a round after its last effect, or after the one that failed.
+    /// Records a round after its last effect, or after the one that failed.
     pub(super) fn finished(&mut self, round: &Round) {
         isolated("times", || self.count(round));
         isolated("log", || warn_of_a_machine(&round.evidence, &round.decision.plan));
@@ -62,18 +62,18 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Observes that a plan has answered the action.
+    /// Counts a postponed recovery when a plan has ended the action.
     pub(super) fn answered(&self, because: &Reason) {
         isolated("postponed", || self.count_postponed(because));
     }
 
-    /// Observes that the action fails because its time is over.
+    /// Records the event that the action fails because its time is over.
     pub(super) fn failed_for_want_of_time(&self) {
         isolated("events", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
-    /// Sums the times from the announcement on, and logs the sums at the end. Fencing and the waits before it are not
-    /// the agent's time.
+    /// Adds this round's times to those of a recovery, and logs the sums when the recovery ends. They begin at the announcement, because
+    /// fencing and the waits before it are not the agent's time.
     fn count(&mut self, round: &Round) {
         let plan = &round.decision.plan;
         if matches!(plan.because, Reason::Step(ReasonStep::AnnounceGoingOnAlone { .. })) {
@@ -93,7 +93,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts a recovery that each action leaves to the next one, because it would never begin. A notification about
+    /// Counts consecutive actions that left a recovery to the next one, because otherwise it might never begin. A notification about
     /// another event does not reset the count.
     fn count_postponed(&self, because: &Reason) {
         let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
@@ -102,7 +102,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Records the decision. A failure to record must not affect etcd.
+    /// Records the round's decision in a file. A failure to record it must not affect etcd.
     fn record(&self, round: &Round) {
         let outcome = round.performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
         let Some(directory) = &self.context.decisions else { return };
@@ -113,7 +113,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Makes events of the performed effects, and of a refusal.
+    /// Records events about the effects that were performed, and about a refusal.
     fn tell(&self, round: &Round) {
         let Some(directory) = &self.context.events else { return };
         let Round { evidence, decision, done, .. } = round;
@@ -149,7 +149,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Logs the reason if it differs from the last one. Returns whether anything above debug level was logged.
+    /// Logs the plan's reason if it differs from the one that was logged last. Returns whether it logged anything above debug level.
     fn log(&mut self, plan: &Plan) -> bool {
         if self.last_because.as_ref() == Some(&plan.because) {
             return false;
@@ -174,7 +174,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Returns the history that this node has just given up.
+/// Returns where this node's former history is kept after the node has given it up, with its last revisions.
 fn given_up(context: &Context) -> GivenUp {
     let dir = context.data_dir();
     let mut histories = data_dir::aside(dir).unwrap_or_default().into_iter();
@@ -185,9 +185,9 @@ fn given_up(context: &Context) -> GivenUp {
     GivenUp { path: path.display().to_string(), fork: kept.alone_revision, last, kept: kept.kept }
 }
 
-/// Records the process of an etcd that so far only podman has shown, so that the next round finds it in `/proc`. The
-/// observation does not record it, because an operator's command observes, too. After a `podman restart` its scopes are
-/// new.
+/// Records the process of an etcd that only podman has shown, so that the next round finds it in `/proc`. The observation does not record
+/// it, because an operator's command observes too. After a `podman restart`, systemd's drop-in files are written again, because the
+/// container's scopes are new.
 fn remember(context: &Context, container: &Fact<Container>) {
     let Some(found) = container.known().and_then(|container| container.found.as_ref()) else { return };
     process::remember(&context.process_path, found.pid);
@@ -196,8 +196,8 @@ fn remember(context: &Context, container: &Fact<Container>) {
     }
 }
 
-/// Logs that a node is added although its machine could not be asked for, see `Evidence::machine_is_deleted`. It logs
-/// only at the addition, because every monitor would repeat it.
+/// Logs that a node is added although it is unknown whether its Machine is being deleted, see `Evidence::machine_is_deleted`. It logs only
+/// at the addition, because every monitor would repeat it.
 fn warn_of_a_machine(evidence: &Evidence, plan: &Plan) {
     let adds = plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }));
     if let Fact::Unknown(why) = &evidence.local.machine_is_deleted
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::decide::evidence::Found;
 
-    /// This is the state after another program's `podman restart`.
+    /// Asserts that etcd's new process is recorded after another program's `podman restart`.
     #[test]
     fn another_process_of_the_container_is_remembered_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();

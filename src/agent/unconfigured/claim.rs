@@ -11,8 +11,8 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, PeerNode, PublishedState};
 use crate::records::state_file;
 
-/// Gives up this node's claim, as a final stop with parameters does. etcd has ended already, so no failure changes the
-/// answer.
+/// Gives up this node's claim to run standalone, as a final stop with valid parameters does. etcd has ended already, so a failure is only
+/// logged.
 pub(in crate::agent) fn give_up_the_claim(env: &Env, programs: &Programs) {
     let Err(why) = give_up(env, programs) else { return };
     // A node without a memory has run no voter since its boot, so it has no claim that Pacemaker would still have.
@@ -43,7 +43,7 @@ fn give_up(env: &Env, programs: &Programs) -> Result<(), String> {
     }
 }
 
-/// Returns whether the claim stays, as for a stop with parameters: a start follows, or the other node cannot see that
+/// Returns whether a stop without valid parameters keeps the claim to run standalone: a start follows, or the other node cannot see that
 /// the claim is given up.
 fn keeps_it(env: &Env, node: &str, cib: &Cib) -> bool {
     let restarts = env.notify().is_some_and(|notify| notify.start.contains(node));
@@ -71,7 +71,7 @@ mod tests {
     const MEMORY: &str = r#"{"boot_id":"b","voter":{"cluster_id":1,"member_id":2,"lineage":{"forks":0,"by":""},"sole":false},
         "promoted":true,"start_failures":2}"#;
 
-    /// Returns a CIB in which node1 has a claim, with node2 in the membership or not.
+    /// Returns a CIB in which node1 claims to run standalone. `peer_is_in` is true if node2 is in the membership.
     fn cib_of(record: &str, peer_is_in: bool, more: &str) -> String {
         let record = record.replace('"', "&quot;");
         let crmd = if peer_is_in { "online" } else { "offline" };
@@ -105,7 +105,7 @@ mod tests {
             state_file::memory_path(self.dir.path(), "etcd")
         }
 
-        /// Runs a stop with a wrong parameter, in a transition that starts `start` again.
+        /// Runs a stop with a wrong parameter, in a transition that starts the nodes `start` afterwards.
         fn stop(&self, start: &str) {
             let place = self.dir.path().display().to_string();
             let pairs = [
@@ -119,7 +119,7 @@ mod tests {
             give_up_the_claim(&env, &self.programs);
         }
 
-        /// Returns the published values, without queries.
+        /// Returns the values that the agent published.
         fn published(&self) -> Vec<String> {
             let typed = std::fs::read_to_string(self.dir.path().join("typed")).unwrap_or_default();
             typed.lines().filter(|line| line.contains("--update")).map(str::to_owned).collect()
@@ -136,7 +136,7 @@ mod tests {
         serde_json::to_string(&serde_json::from_str::<PublishedState>(RECORD).unwrap()).unwrap()
     }
 
-    /// Otherwise the other node would wait for a claim that nothing gives up any more.
+    /// Asserts that a final stop with wrong parameters gives this node's claim up. Otherwise the other node would wait for that endlessly.
     #[test]
     fn a_final_stop_with_wrong_parameters_gives_its_claim_up() {
         let claims = claims();
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// etcd is gone, so the stop has succeeded, and its failures are in the log.
+    /// Asserts that a stop succeeds although something cannot be read or written, because etcd is gone. The log has the failures.
     #[test]
     fn what_cannot_be_read_or_written_changes_no_stop() {
         let node = Node::with("<cib");

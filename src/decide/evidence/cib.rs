@@ -128,7 +128,7 @@ impl Cib {
 }
 
 impl PeerNode {
-    /// Returns the state of a machine whose agent has the history `agent`, with `Down` only if that is confirmed.
+    /// Returns the state of a machine according to the history `agent` of its agent, with `Down` only if that is confirmed.
     ///
     /// Pacemaker expects a machine to be down as soon as the machine asks to shut down, while its resources run until they are stopped. If
     /// the network parts in that time, each node sees the other one in that state. So Pacemaker's scheduler fences such a machine if its
@@ -264,7 +264,7 @@ pub struct PublishedState {
     /// Last revision in the database when the node published this record. It is for events, and no decision uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
-    /// Node whose history continues when two histories meet, by the parameters of the publishing node (`two_histories=primary`).
+    /// Node that keeps its history when two histories meet, by the parameters of the publishing node (`two_histories=primary`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefers: Option<NodeName>,
 }

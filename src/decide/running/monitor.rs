@@ -223,7 +223,7 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
     Some(evidence.refuse(proof::without_proof(evidence, position)))
 }
 
-/// Fails a voter that waits for a peer whose data is lost or that has left, because that peer's vote never comes. Since this node published
+/// Fails a voter that waits for a peer that has lost its data or has left, because that peer's vote never comes. Since this node published
 /// its record, it may have become a voter or the sole voter, or may have missed that its peer ran standalone. Its next start reads its
 /// data, and runs standalone or reports what an operator can do. A sole voter needs no vote, and is only slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
@@ -258,7 +258,7 @@ fn others(evidence: &Evidence) -> String {
     format!("{}{third_voter}", evidence.peer_name())
 }
 
-/// Ends a monitor of an etcd whose auth rejects this agent. The etcd serves, and a restart would only end that. The rejection is published
+/// Ends a monitor while etcd's auth rejects this agent. The etcd serves, and a restart would only end that. The rejection is published
 /// once, like an alarm.
 fn serves_unseen(evidence: &Evidence) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Runs);

@@ -81,7 +81,7 @@ pub(in crate::decide) fn failures(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(evidence, |_| FAILURES_LEFT)
 }
 
-/// Returns the effects that reduce Pacemaker's failure counts on a node whose etcd serves: starts to [`START_FAILURES_LEFT`], other
+/// Returns the effects that reduce Pacemaker's failure counts on a node while its etcd serves: starts to [`START_FAILURES_LEFT`], other
 /// operations to [`FAILURES_LEFT`].
 pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(

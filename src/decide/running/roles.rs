@@ -40,7 +40,7 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 
-/// Promotes the instance of an etcd whose auth rejects this agent, if this boot saw it vote. Pacemaker would stop etcd after a failed
+/// Promotes the instance while etcd's auth rejects this agent, if this boot saw etcd vote. Pacemaker would stop etcd after a failed
 /// promotion.
 fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     match evidence.boot_state().filter(|memory| memory.voter.is_some()) {

@@ -69,8 +69,8 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
     effects
 }
 
-/// Returns what the agent records about a serving member whose auth rejects the agent. The rest is unknown and is not recorded, so a later
-/// loss of the peer may need an operator.
+/// Returns what the agent records about a serving member while etcd's auth rejects the agent. The rest is unknown and is not recorded, so a
+/// later loss of the peer may need an operator.
 pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect> {
     let mut effects = Vec::new();
     if stage != Stage::Runs {
@@ -127,7 +127,7 @@ fn is_promoted(evidence: &Evidence) -> bool {
 }
 
 /// Publishes the claim of a learner that was promoted since its start, and remembers in the next round that it votes. It does the same for
-/// a voter whose claim was lost when Pacemaker ended: that voter has a leader, so no node has continued without it.
+/// a voter that lost its claim when Pacemaker ended: that voter has a leader, so no node has continued without it.
 fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if let Some(claim) = missing_claim(evidence, etcd) {
         return vec![claim];

@@ -65,7 +65,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Node whose data an operator chose after the two histories split (`etcd_primary`).
+/// Node with the data that an operator chose after the two histories split (`etcd_primary`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum Chosen {
     Nobody,

@@ -30,7 +30,7 @@ pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &
     Some(Plan::then_look(Vec::new(), LOOK_FOR_THE_LOCK_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
 }
 
-/// Ends an action whose time is over while another one held the lock on the container. A running etcd does not count as failed for that.
+/// Ends an action that ran out of time while another one held the lock on the container. A running etcd does not count as failed for that.
 fn in_vain(request: Request, evidence: &Evidence) -> Plan {
     let waits = Reason::Waiting(Wait::EarlierAction);
     match request {

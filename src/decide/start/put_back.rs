@@ -138,7 +138,7 @@ fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<Log
     (are_two_voters && !is_given_up && history.last_index < index).then_some(known)
 }
 
-/// Returns the refusal of a node whose data ends before `reached`, a position that it had reached.
+/// Returns the refusal of a node with data that ends before `reached`, a position that the data had reached.
 pub(in crate::decide) fn alone(history: &History, reached: LogPosition) -> Refusal {
     Refusal::DiskWasPutBack { here: position(history), there: None, reached: Some(reached) }
 }

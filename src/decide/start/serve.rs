@@ -125,7 +125,7 @@ fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd
     })
 }
 
-/// Ends the start of an etcd that serves and whose auth rejects this agent.
+/// Ends the start of an etcd that serves while its auth rejects this agent.
 fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Starts(mode));
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))

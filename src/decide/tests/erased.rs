@@ -17,7 +17,7 @@ const REQUESTS: [Request; 8] = [
     Request::Reload,
 ];
 
-/// Returns a voter of two with a fenced peer, whose published record Pacemaker has erased from the CIB.
+/// Returns a voter of two with a fenced peer, after Pacemaker has erased the voter's published record from the CIB.
 fn survivor() -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let fenced = voter.peer_is(PeerNode::Down, PeerAgent::NoHistory);

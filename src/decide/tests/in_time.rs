@@ -146,7 +146,7 @@ fn where_nobody_can_tell_what_is_launched_nothing_is_stopped_to_be_forced() {
     assert!(is_harmless(&first(Request::Monitor, &unsure)));
 }
 
-/// Returns a voter that Pacemaker is about to promote, and whose etcd does not answer.
+/// Returns a voter that Pacemaker is about to promote while etcd does not answer.
 fn slow_voter() -> Evidence {
     Evidence { promotable: true, own_etcd: silent(), ..survivor() }
 }

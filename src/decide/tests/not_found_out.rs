@@ -115,8 +115,8 @@ fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     assert_eq!(exit(&first(Request::Monitor, &unread.after(16_000))), Some(Exit::NotRunning));
 }
 
-/// Asserts that an etcd whose answers are late is not stopped after the peer's clean stop: the peer has normally left before it, and then
-/// no vote is missing.
+/// Asserts that an etcd with late answers is not stopped after the peer's clean stop: the peer has normally left before it, and then no
+/// vote is missing.
 #[test]
 fn an_etcd_that_may_serve_alone_is_not_stopped_for_answers_that_are_late() {
     let announced = Progress::enter(Phase::Announced, 0);

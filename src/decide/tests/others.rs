@@ -310,8 +310,8 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
     assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), Some(Exit::Success), "another plan that waits");
 }
 
-/// Asserts that `force_new_cluster` does not give up a peer whose record names it as the sole voter. Its etcd removed this member without a
-/// recorded fork, so it has writes that exist nowhere else.
+/// Asserts that `force_new_cluster` does not give up a peer that publishes itself as the sole voter. The peer's etcd removed this member
+/// without a recorded fork, so the peer has writes that exist nowhere else.
 #[test]
 fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() {
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..at_rest().at_the_barrier() };

@@ -14,8 +14,8 @@ fn leading(leaderless_for_s: Option<u64>) -> Leading {
     Leading { primary, delay_s: 60, patience_s: PATIENCE_S, leaderless_for_s, boot_s: 1_000, ..Leading::default() }
 }
 
-/// Returns a parted pair whose node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or clears the claim in its record and
-/// in its memory.
+/// Returns a parted pair in which node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or clears the claim in its record
+/// and in its memory.
 fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let mut evidence = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| {

@@ -178,7 +178,7 @@ pub(super) fn reached_alone(forks: u64, index: u64) -> Fact<Reached> {
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position, is_redundant: false })
 }
 
-/// Asserts that a node whose peer is off sees in the CIB that its data once ended later.
+/// Asserts that a node without its peer sees in the CIB that its data once ended later.
 #[test]
 fn a_node_alone_knows_by_the_cib_that_its_disk_was_put_back() {
     let alone = |disk: DataDir| at_rest().with_disk(disk).peer_is(PeerNode::Down, PeerAgent::NoHistory);

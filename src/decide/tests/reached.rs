@@ -64,7 +64,7 @@ fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
     assert!(starts(one, reaching(ME, &[ME], (3, 1_000))));
 }
 
-/// Asserts that two voters whose disks were both put back do not start, because Raft would elect the longer of two outdated logs.
+/// Asserts that two voters with disks that were both put back do not start, because Raft would elect the longer of two outdated logs.
 #[test]
 fn two_voters_that_both_end_too_early_do_not_start() {
     let both = |mine: u64, theirs: u64| {

@@ -8,7 +8,7 @@ use crate::decide::reason::{Reason, Refusal};
 
 const MB: u64 = 1 << 20;
 
-/// Returns a node with three backups of 100 MB, which the serving peer lists as a learner, and whose data is of another history.
+/// Returns a node with three backups of 100 MB and data of another history, which the serving peer lists as a learner.
 fn joining(disk: DataDir, free_mb: u64) -> Evidence {
     let mut evidence = at_rest().with_disk(disk).peer_is(PeerNode::Online, PeerAgent::Active);
     let mut serving = Etcd { db_bytes: 100 * MB, ..etcd(PEER, Some(PEER), &[PEER], &[]) };

@@ -6,7 +6,7 @@ use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, Via};
 
-/// Returns one of two voters, with a peer that serves and whose agent is active.
+/// Returns one of two voters, with a peer that serves and an active agent on the peer.
 fn one_of_two(leader: u64) -> Evidence {
     let mut evidence = at_rest()
         .running(Fact::Known(etcd(ME, Some(leader), &[ME, PEER], &[])))

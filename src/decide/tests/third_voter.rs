@@ -27,7 +27,7 @@ fn down(evidence: Evidence) -> Evidence {
     evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory)
 }
 
-/// Returns a voter without a leader whose peer is off.
+/// Returns a voter without a leader while its peer is off.
 fn waits(voters: &[u64], learners: &[u64]) -> Evidence {
     down(at_rest().running(Fact::Known(etcd(ME, None, voters, learners))).seen_voting())
 }
@@ -361,7 +361,7 @@ fn the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
     assert!(!changes(&first(Request::Start, &listed)));
 }
 
-/// Asserts that a peer whose disk was lost is listed next to this node and the third voter, which both vote.
+/// Asserts that a peer that lost its disk is listed next to this node and the third voter, which both vote.
 #[test]
 fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     let sole = |learners: &[u64]| {

@@ -18,7 +18,7 @@ fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStar
     (answer(first, second, &cluster(["node1", "node2"])), answer(second, first, &cluster(["node2", "node1"])))
 }
 
-/// Returns the record of a node whose parameters prefer the history of the node `name`.
+/// Returns the record of a node with parameters that prefer the history of the node `name`.
 fn of(name: &str, disk: DataDir) -> PublishedState {
     PublishedState { prefers: Some(name.to_owned()), lineage: forks(1, "node3"), ..record(disk) }
 }

@@ -35,7 +35,7 @@ fn cold_boot() -> Evidence {
     at_rest().both_start().with_peer_record(history(PEER, &[ME, PEER], &[])).with_disk(history(ME, &[ME, PEER], &[]))
 }
 
-/// Returns a learner whose peer serves.
+/// Returns a learner of a peer that serves.
 fn learner() -> Evidence {
     let peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
     let evidence = Evidence { peer_etcd, ..at_rest().peer_is(PeerNode::Online, PeerAgent::Active) };
@@ -127,7 +127,7 @@ fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
     assert!(says_broken(&with_failed(peer_at(cold_boot(), forks(1, "node2")), 3)), "the peer's is newer");
 }
 
-/// Returns the plan of a start whose etcd ended while the start waited for it.
+/// Returns the plan of a start after etcd ended while the start waited for it.
 fn after_an_end(container: Fact<Container>, mode: RunMode, failures: u64) -> Plan {
     let mut evidence = cold_boot().cib_with(|cib| cib.own_start_failures = failures);
     (evidence.container, evidence.own_etcd) = (container, Fact::Absent);

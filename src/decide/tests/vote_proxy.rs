@@ -137,8 +137,8 @@ fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::StopContainer { .. })), "{plan:?}");
 }
 
-/// Asserts that no vote proxy votes for a peer whose machine is on, because that machine could start an etcd meanwhile. etcd is restarted
-/// instead.
+/// Asserts that no vote proxy votes for a peer with a machine that is on, because the machine could start an etcd meanwhile. etcd is
+/// restarted instead.
 #[test]
 fn nobody_votes_for_a_peer_whose_machine_is_there() {
     let stopped =

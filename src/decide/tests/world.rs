@@ -248,7 +248,7 @@ pub(super) fn decide(request: Request, evidence: &Evidence, progress: &Progress)
     crate::decide::decide(request, evidence, progress).plan
 }
 
-/// Returns the result of an action whose time ends while this plan is carried out.
+/// Returns the result of an action that runs out of time while this plan is carried out.
 pub(super) fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     Decision::around(plan.clone(), request, evidence, &Progress::default()).when_over
 }

@@ -5,14 +5,14 @@ use super::*;
 use crate::agent::resource::deployment::Manifests;
 use crate::os::clock::Deadline;
 
-/// Returns a node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.
+/// Returns the context of a node as OpenShift's cluster-etcd-operator configures it, with its pod manifest at `path`.
 fn context(path: &Path, more: &[(&str, &str)]) -> Context {
     let manifest = path.display().to_string();
     let own = [("pod_manifest", manifest.as_str()), ("authfile", "/nonexistent")];
     Context::of_test(path.parent().unwrap(), &[&own, more].concat())
 }
 
-/// Returns a node with a separate directory for its configuration, and for the copy of its manifest.
+/// Returns the context of a node with a separate directory for etcd's configuration and the copy of its pod manifest.
 fn with_a_copy(dir: &Path) -> (PathBuf, Context) {
     let (path, location) = (manifest(dir), dir.join("etcd").display().to_string());
     std::fs::create_dir_all(&location).unwrap();
@@ -72,7 +72,8 @@ fn an_operators_options_are_in_their_places() {
     assert!(line.contains("--volume=/etc/etcd:/etc/etcd:ro") && !line.contains("oom") && !line.contains("entrypoint"));
 }
 
-/// etcd must not be able to write what the agent trusts: the durable note, the configuration, the copy of the manifest.
+/// Asserts that the container mounts the agent's files read-only: etcd must not be able to write the durable note, the configuration or the
+/// copy of the manifest.
 #[test]
 fn what_the_agent_writes_in_the_data_dir_is_read_only_inside() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +125,7 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     assert!(!serves(&context, &container(Some("x")), "x"));
 }
 
-/// While etcd runs, a missing manifest is no fault, because the copy has the same contents.
+/// Asserts that a missing manifest is no error while etcd runs, because the copy has the same contents.
 #[test]
 fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,7 +141,7 @@ fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     assert!(refused.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT);
 }
 
-/// OpenShift's operator may repair any fault of a manifest, and the next try reads it again.
+/// Asserts that the error for a wrong manifest names it and allows another try, because OpenShift's operator may repair it.
 #[test]
 fn a_wrong_manifest_is_named_and_can_be_tried_again() {
     let dir = tempfile::tempdir().unwrap();

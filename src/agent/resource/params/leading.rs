@@ -10,32 +10,33 @@ use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
 
-/// The least patience in seconds, longer than an election and the monitor that notices a missing leader.
+/// Least value of `partition_patience` in seconds. It is longer than an election and the interval of the monitor that notices a missing
+/// leader.
 const LEAST_PATIENCE_S: u64 = 10;
 
-/// The node that is to lead, and the rules for moving leadership.
+/// Parameters about the node that is to lead, and about moving leadership.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leading {
     pub primary: Option<String>,
-    /// True if leadership returns to it.
+    /// True if leadership returns to the primary after a failure.
     pub failback: bool,
-    /// True if its history continues when two histories meet.
+    /// True if the primary's history continues when two histories meet (`two_histories=primary`).
     pub keeps_its_history: bool,
     pub delay_s: u64,
-    /// The seconds without a leader after which the other node yields to the primary. 0 means never.
+    /// Seconds without a leader after which the other node yields to the primary; 0 means never.
     pub patience_s: u64,
-    /// The node attribute that is 0 if users cannot reach a node.
+    /// Name of the node attribute that is 0 if users cannot reach a node; `None` if no parameter names one.
     pub reach: Option<String>,
 }
 
 impl Leading {
-    /// Returns whether leadership ever moves by itself.
+    /// Returns whether any parameter moves leadership by itself.
     pub fn is_wanted(&self) -> bool {
         self.primary.is_some() || self.reach.is_some()
     }
 }
 
-/// Reads the parameters by their names. A faulty one counts as unset.
+/// Reads the parameters about leadership by their names. A faulty one counts as unset.
 pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -> Leading {
     let primary = parameter(CONFIGURED_PRIMARY.name).filter(|name| nodes.iter().any(|node| node.name == *name));
     let failback = parameter(FAILBACK_TO_PRIMARY.name).and_then(|text| parsed::<bool>(&FAILBACK_TO_PRIMARY, text).ok());
@@ -49,7 +50,7 @@ pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -
     }
 }
 
-/// Returns the first fault of the parameters, as a sentence with what to type instead.
+/// Returns the first fault of the parameters about leadership, as a sentence with what to type instead; `None` if there is none.
 pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], resource: &str) -> Option<String> {
     let (primary, wanted) = (parameter(CONFIGURED_PRIMARY.name), parameter(FAILBACK_TO_PRIMARY.name));
     if let Some(primary) = primary.filter(|name| !nodes.iter().any(|node| node.name == *name)) {
@@ -81,7 +82,7 @@ pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], 
     ))
 }
 
-/// Returns a number of seconds, or the default if it is faulty.
+/// Returns the number of seconds in `text`, or the row's default if it is missing or faulty.
 fn seconds(row: &OptionRow, text: Option<&str>) -> u64 {
     let read = |text: Option<&str>| text.and_then(|text| parsed::<u64>(row, text).ok());
     read(text).or_else(|| read(row.default)).unwrap_or_default()
@@ -91,8 +92,8 @@ fn patience(text: Option<&str>) -> u64 {
     seconds(&PARTITION_PATIENCE, text.filter(|text| parsed_patience(text).is_ok()))
 }
 
-/// Parses the patience. Its row in the table has one range, and cannot exclude the numbers between 0 and the least
-/// patience.
+/// Parses the value of `partition_patience`. The table of parameters has one range for it, and cannot exclude the numbers between 0 and the
+/// least value.
 fn parsed_patience(text: &str) -> Result<u64, String> {
     match parsed::<u64>(&PARTITION_PATIENCE, text)? {
         seconds if (1..LEAST_PATIENCE_S).contains(&seconds) => {
@@ -102,7 +103,7 @@ fn parsed_patience(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Returns the fault of the parameter about two histories.
+/// Returns the fault of the parameter `two_histories`, as a sentence; `None` if there is none.
 fn no_history(word: &str, primary: Option<&str>, resource: &str) -> Option<String> {
     match word {
         KEEP_PRIMARYS if primary.is_none() => Some(format!(

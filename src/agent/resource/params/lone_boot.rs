@@ -4,21 +4,21 @@
 use super::table::{LONE_BOOT, LONE_BOOT_WAIT, NEVER, SOLE_VOTER};
 use crate::adapters::options::standard::Standard;
 
-/// Whether a sole voter may have quorum without its peer, and how long the peer has to be off before that.
+/// Parameters about a lone boot: whether a sole voter may have quorum without its peer, and how long the peer has to be off before that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoneBoot {
     pub is_wanted: bool,
     pub wait_s: u64,
 }
 
-/// Reads the parameters by their names; one with a fault counts as none, and a wait with a fault lets no node boot alone.
+/// Reads the parameters about a lone boot by their names. A faulty one counts as unset, and with a faulty wait no node boots alone.
 pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> LoneBoot {
     let wait = parameter(LONE_BOOT_WAIT.name).or(LONE_BOOT_WAIT.default).and_then(|text| parsed(text).ok());
     let is_wanted = parameter(LONE_BOOT.name) == Some(SOLE_VOTER) && wait.is_some();
     LoneBoot { is_wanted, wait_s: wait.unwrap_or_default() }
 }
 
-/// Returns the first fault of the parameters, as a sentence with what to type instead.
+/// Returns the first fault of the parameters about a lone boot, as a sentence with what to type instead; `None` if there is none.
 pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     match parameter(LONE_BOOT.name) {
         None | Some(NEVER | SOLE_VOTER) => parsed(parameter(LONE_BOOT_WAIT.name)?).err(),

@@ -19,7 +19,7 @@ pub(super) fn given<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Resu
     env.parameter(row.name).map(|text| parsed(row, text)).transpose()
 }
 
-/// Returns the values of a list, which may be empty.
+/// Returns the values of a parameter that is a list, which may be empty.
 pub(super) fn list<T>(env: &Env, row: &OptionRow) -> Result<Vec<T>, Invalid>
 where
     Vec<T>: TryFrom<OptionValue>,
@@ -40,7 +40,7 @@ pub(super) fn text<'a>(env: &'a Env, row: &OptionRow) -> Result<&'a str, Invalid
     })
 }
 
-/// Reads the number of backups. 0 counts as 1, so that a resource that was made before 0 was refused does not fail.
+/// Reads the number of backups to keep. 0 counts as 1, so that a resource that was made before 0 was refused does not fail.
 pub(super) fn max_backups(env: &Env) -> Result<usize, Invalid> {
     if says_no_backup(env) { Ok(1) } else { value(env, &MAX_BACKUP_SNAPSHOTS) }
 }
@@ -49,7 +49,7 @@ pub(super) fn says_no_backup(env: &Env) -> bool {
     env.parameter(MAX_BACKUP_SNAPSHOTS.name).is_some_and(super::keeps_no_backup)
 }
 
-/// Fails unless podman treats the text as an image's name, and not as an option.
+/// Fails unless podman takes the text for an image's name, and not for an option.
 pub fn image(text: &str) -> Result<(), Invalid> {
     if text.starts_with('-') || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(Invalid::everywhere(format!(
@@ -70,8 +70,8 @@ pub(super) fn container_name(env: &Env) -> Result<String, Invalid> {
     Err(Invalid::everywhere(format!("name={name} cannot name a container: use letters, digits, '_', '.' and '-'")))
 }
 
-/// Options of `podman run` that the agent sets itself, or that would take the container out of its control. Each has
-/// its replacement.
+/// Options of `podman run` that `run_opts` may not contain, each with what to use instead. The agent sets them itself, or they would take
+/// the container out of its control.
 const NOT_OPTIONS: &[(&str, &str)] = &[
     ("--name", "use the parameter 'name' instead"),
     ("--restart", "remove it, as Pacemaker alone starts etcd"),
@@ -90,7 +90,7 @@ pub(super) fn run_opts(env: &Env) -> Result<Vec<String>, Invalid> {
     Ok(options)
 }
 
-/// Splits each entry at its first colon, so that an IPv6 address stays whole.
+/// Parses the parameter `node_ip_map`. Each entry is split at its first colon, so that an IPv6 address stays whole.
 pub fn node_ip_map(text: &str) -> Result<Vec<NodeIp>, Invalid> {
     let compact: String = text.chars().filter(|character| !character.is_whitespace()).collect();
     let mut nodes: Vec<NodeIp> = Vec::new();

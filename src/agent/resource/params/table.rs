@@ -88,7 +88,7 @@ pub(super) const MAX_BACKUP_SNAPSHOTS: OptionRow = OptionRow::new("max_backup_sn
     .reloadable()
     .long("How many data dirs that were backed up are kept once this node votes again, and how many database snapshots. Until then no data dir is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed. At least 1: with 0 the last copy of a history would be deleted in the moment in which this node votes again. A resource that has 0 from before works as with 1, with a warning in the journal.");
 
-/// The path of OpenShift's kubeconfig on each node of its control plane.
+/// Path of OpenShift's kubeconfig on each node of its control plane.
 pub const DEFAULT_KUBECONFIG: &str =
     "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig";
 
@@ -197,7 +197,7 @@ pub(super) const MACHINE_HOOKS: OptionRow = OptionRow::new("machine_hooks", Trut
     .reloadable()
     .long("Whether 'tandem collect' on the leader's node puts a hook on the Machine of each voter, and takes it off once the Machine is being deleted and a majority confirms that its node has no member. 'kubeconfig' has to give access to the API that has the Machines. Next to OpenShift's etcd operator nothing is written.");
 
-/// The table that describes the parameters.
+/// Table of the resource's parameters: name, kind, default and meaning of each.
 pub const PARAMETERS: &[OptionRow] = &[
     NODE_IP_MAP,
     POD_MANIFEST,

@@ -30,8 +30,8 @@ fn the_table_is_sound() {
     crate::adapters::options::tests::assert_sound(Standard::ResourceAgent, PARAMETERS);
 }
 
-/// Each value that can be wrong is refused by its name, so no such row of the table is unread. Texts cannot be wrong,
-/// so this proves nothing about their rows.
+/// Asserts that each row of the table is read: a wrong value is refused by the parameter's name. A text cannot be wrong, so this does not
+/// cover texts.
 #[test]
 fn every_parameter_is_read() {
     // Those about the node that is to lead, and about a lone boot, count as none where they are wrong.
@@ -50,7 +50,7 @@ fn every_parameter_is_read() {
     }
 }
 
-/// The names and defaults that configurations of the shell agent rely on.
+/// Asserts the names and defaults of the parameters on which configurations for the shell agent rely.
 #[test]
 fn the_shell_agents_parameters_have_their_defaults() {
     for (name, default) in [
@@ -86,7 +86,8 @@ fn the_shell_agents_parameters_have_their_defaults() {
     }
 }
 
-/// If systemd ends the container in parallel with Pacemaker, etcd is gone before it has left its cluster.
+/// Asserts the default of `drop_in_dependency`. Without drop-in files, systemd ends the container in parallel with Pacemaker, and etcd is
+/// gone before it has left its cluster.
 #[test]
 fn drop_ins_are_written_where_systemd_runs_unless_somebody_forbids_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -99,7 +100,7 @@ fn drop_ins_are_written_where_systemd_runs_unless_somebody_forbids_it() {
     assert!(drop_in_dependency(&Env::from_pairs(pairs("true"))).unwrap());
 }
 
-/// cluster-etcd-operator creates it so: all other values come from the manifest.
+/// Asserts that the two parameters that cluster-etcd-operator sets are enough, because all other values come from the pod manifest.
 #[test]
 fn two_parameters_are_enough_on_openshift() {
     let pairs = [("node_ip_map", "a:192.0.2.1;b:192.0.2.2"), ("drop_in_dependency", "true")];
@@ -118,7 +119,7 @@ fn another_image_may_stand_in_for_the_manifests() {
     assert_eq!(image.as_deref(), Some("etcd:3.6"));
 }
 
-/// A parameter, an invalid value, and words of the sentence.
+/// Rows of a parameter, an invalid value, and words that the error must contain.
 const WRONG: &[(&str, &str, &str)] = &[
     (
         "node_ip_map",
@@ -206,7 +207,7 @@ fn every_wrong_value_gets_its_sentence() {
     }
 }
 
-/// A running etcd is not stopped for a mistyped name.
+/// Asserts that only `validate-all` refuses a mistyped image, because it must not stop a running etcd.
 #[test]
 fn what_is_no_image_is_refused_where_it_is_typed_and_no_fault_of_an_etcd_that_runs() {
     for (image, words) in [
@@ -223,7 +224,8 @@ fn what_is_no_image_is_refused_where_it_is_typed_and_no_fault_of_an_etcd_that_ru
     }
 }
 
-/// With 0, the last copy of a history would be deleted at the moment in which this node votes again.
+/// Asserts that `validate-all` refuses 0 backups, and that 0 counts as 1 in an existing resource. With 0, the last copy of a history would
+/// be deleted when this node votes again.
 #[test]
 fn no_backup_at_all_is_refused_where_it_is_typed_and_counts_as_one_where_it_is_there() {
     let env = |value: &str| {
@@ -273,7 +275,7 @@ fn a_wrong_word_about_hooks_is_refused_where_it_is_typed_and_stops_no_etcd() {
     assert_eq!(keeps, [false, false, false, false, true, true]);
 }
 
-/// A parameter that is faulty or does not fit another one, and the sentence of a check.
+/// Rows of parameters of which one is faulty or does not fit another one, and words that the check's error must contain.
 const NO_PRIMARY: &[(&[(&str, &str)], &str)] = &[
     (&[("configured_primary", "node3")], "configured_primary=node3 is none of the nodes: write node1 or node2"),
     (
