@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use crate::agent::resource::context::Context;
 use crate::decide::{Evidence, Request};
 
-/// Logs Pacemaker's variables about the transition, in the first round of a start or a stop. External tests search the log for these
-/// sentences.
+/// Logs Pacemaker's variables about the transition, once in a start or a stop. External tests search the log for these sentences.
 pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
     let Some(notify) = &context.notify else { return };
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");

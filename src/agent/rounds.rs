@@ -12,9 +12,10 @@ use crate::agent::resource::context::Context;
 use crate::decide::reason::{Health, Wait};
 use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Plan, Progress, Reason, Request};
 
-/// Number of consecutive rounds that may fail before the action fails. A change of the members sometimes meets a leader election.
+/// Number of consecutive rounds (observe, decide, act) that may fail before the action fails. A change of the members sometimes meets a
+/// leader election.
 const FAILURES_ALLOWED: u32 = 3;
-/// Pause after a failed round. `PAUSE_AFTER_MANY` is the one after several consecutive failures.
+/// Pause after a round (observe, decide, act) that failed. `PAUSE_AFTER_MANY` is the one after several consecutive failures.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
 /// Number of observations for which an action must have time before it observes again: one to observe, and one to act on the result.
@@ -24,7 +25,7 @@ const LOOKS_LEFT: u32 = 2;
 /// Result of an action.
 pub(super) struct Ended {
     pub answered: Answered,
-    /// True if the first round found an etcd that votes and has a leader, and changed nothing.
+    /// True if the action's first observation found an etcd that votes and has a leader, and the action changed nothing.
     pub all_well: bool,
 }
 
@@ -60,7 +61,7 @@ struct Rounds<'a> {
     watch: Watch<'a>,
 }
 
-/// One round of an action, from its observation to its last effect.
+/// One round of an action: observing, deciding, and performing the plan's effects.
 struct Round {
     /// Progress of the action at the beginning of this round.
     progress: Progress,
@@ -128,7 +129,7 @@ impl Rounds<'_> {
     }
 
     /// Ends an action that leaves the rest to the next one. If its time ends in the middle of a recovery, the agent records that. Otherwise
-    /// each action would announce the recovery again, and none would continue it.
+    /// each action would begin the recovery again, and none would finish it.
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,
@@ -141,8 +142,8 @@ impl Rounds<'_> {
         answered(exit, || why.to_owned())
     }
 
-    /// Handles a round of which an effect failed. Returns the action's result; `None` if another round follows. That round decides again
-    /// from its own observation, because every effect can be repeated.
+    /// Handles an effect that failed. Returns the action's result; `None` if the action observes and decides again, because every effect
+    /// can be repeated.
     fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Answered> {
         self.failures += 1;
         if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
@@ -176,7 +177,7 @@ impl Rounds<'_> {
     }
 }
 
-/// Returns the pause after the `failures`th consecutive failed round; `None` if the action fails now.
+/// Returns the pause after the `failures`th consecutive round (observe, decide, act) that failed; `None` if the action fails now.
 fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Duration> {
     // A stop continues to its deadline, because preliminary steps that fail, such as leaving, are skipped in time.
     if failures < FAILURES_ALLOWED || request == Request::Stop {
@@ -289,8 +290,8 @@ mod tests {
         assert!(looks(Moment::Post, Operation::Stop) && looks(Moment::Pre, Operation::Start));
     }
 
-    /// Asserts that a round with events succeeds whatever the file of events contains, because every member of Pacemaker's group can write
-    /// to it.
+    /// Asserts that an action with events succeeds whatever the file of events contains, because every member of Pacemaker's group can
+    /// write to it.
     #[test]
     fn a_round_with_news_ends_as_it_should_behind_any_line_of_the_events() {
         let text = include_str!("../../tests/fixtures/decisions/one.jsonl");

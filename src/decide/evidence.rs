@@ -86,7 +86,8 @@ pub struct Evidence {
     /// Set if the peer's etcd answers, but its auth refuses this agent. `peer_etcd` is then unknown.
     pub peer_refuses: Option<Box<NoPermission>>,
     /// Answers of this node's etcd while it has no leader. The agent asks for them if a vote proxy may vote for a peer that is confirmed
-    /// off. It also asks if this boot remembers a voter next to others: three members may vote now, and then etcd awaits a majority.
+    /// off. It also asks if this boot remembers a voter of two. That member may have become one of three since, and then it awaits a
+    /// majority.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
     /// Way in which a survivor comes to run standalone. A decision that was recorded before there was a choice restarted etcd.
@@ -303,7 +304,7 @@ impl Evidence {
     }
 
     /// Returns the durable note: an empty one if none was ever written, and `None` if it is unknown. A note about other data proves
-    /// nothing. In its place this returns a note that knows no fork, and according to which this member may have left.
+    /// nothing, so this then returns a note without forks that records that this member may have left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),
@@ -313,8 +314,8 @@ impl Evidence {
         }
     }
 
-    /// Returns whether `note` is about the data that is here. Without data, the note is about the data that was here. If the data is of
-    /// another cluster, an operator restored a snapshot, and the note counts as the node's.
+    /// Returns whether the durable note `note` is about the present data. Without data, the note is about the data that was here. If the
+    /// data is of another cluster, an operator restored a snapshot, and the note counts as the node's.
     fn is_about_our_data(&self, note: &DurableState) -> bool {
         let (Some(of), Some(own)) = (&note.of, self.own_data()) else { return true };
         of.cluster_id != own.cluster_id || *of == own
@@ -337,7 +338,7 @@ impl Evidence {
         Some(DataOwner { cluster_id, member_id, node: self.me.name.clone() })
     }
 
-    /// Returns the lineage of this node's data, from the durable note; `None` if the note is unknown.
+    /// Returns the lineage (see [`Lineage`]) of this node's data, from the durable note; `None` if the note is unknown.
     pub fn own_lineage(&self) -> Option<Lineage> {
         self.last_note().map(|note| note.lineage)
     }
@@ -362,8 +363,8 @@ impl Evidence {
         self.boot_state()?.voter.as_ref().filter(|_| claims)
     }
 
-    /// Returns the voter that this boot remembers, also if the CIB does not answer. Unlike [`Self::running_voter`], the result is no proof:
-    /// it is for keeping the memory, which a node needs when its peer is lost. Only a CIB that answers shows that the claim is gone.
+    /// Returns the voter that this boot remembers, even if the CIB does not answer. This is for keeping the memory, and proves nothing:
+    /// only a CIB that answers shows whether the claim to run standalone is gone. For a proof see [`Self::running_voter`].
     pub fn remembered_voter(&self) -> Option<&RunningVoter> {
         match self.cib {
             Fact::Known(_) => self.running_voter(),

@@ -35,7 +35,8 @@ pub fn lone_boot_outlook(because: &Reason) -> LoneBootOutlook {
     }
 }
 
-/// Decides one round of a lone boot. Before each step it checks all rules L1 to L5, and that the step before it is seen to be done.
+/// Decides one round (observe, decide, act) of a lone boot. Before each step it checks all rules L1 to L5, and that the step before is
+/// done.
 pub(super) fn decide(evidence: &Evidence) -> Plan {
     let Some(lone_boot) = evidence.lone_boot.as_deref() else { return refuse(evidence, NoLoneBoot::NotWanted) };
     if lone_boot.quorum == Fact::Known(true) {

@@ -33,7 +33,7 @@ pub use running::partition::{Yielding, yielding};
 use running::{erased, monitor, notify, reload, roles, shown, stop};
 use start::{begin, container_lock};
 
-/// Decides one round of an action: the plan, and the action's result if the plan fails or takes too long.
+/// Decides one round (observe, decide, act) of an action: the plan, and the action's result if the plan fails or takes too long.
 pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Decision {
     Decision::around(plan(request, evidence, progress), request, evidence, progress)
 }

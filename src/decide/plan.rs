@@ -27,7 +27,7 @@ pub enum Request {
     LoneBoot,
 }
 
-/// Result of one round: the plan, and the action's result if the plan fails or takes too long.
+/// Result of deciding: the plan, and the action's result if the plan fails or takes too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub plan: Plan,
@@ -41,16 +41,16 @@ pub struct Decision {
 pub enum OnFailure {
     /// The action ends with this result. A monitor uses it, because the next monitor writes what this one could not.
     Answer(Exit),
-    /// The action tries again, and fails after some consecutive failed rounds.
+    /// The action observes and decides again, and fails after some consecutive plans that failed.
     FailInTime,
     /// The action tries again until its time ends, because Pacemaker counts failed starts.
     TryOn,
 }
 
-/// Effects of one round, the step that follows them, and the reason.
+/// Effects that the agent performs, the step that follows them, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plan {
-    /// Effects, performed in order. The first one that fails ends the round.
+    /// Effects, performed in order. If one fails, the agent performs none of the rest.
     pub effects: Vec<Effect>,
     pub next: Next,
     pub because: Reason,
@@ -106,8 +106,8 @@ pub enum Phase {
     Started(RunMode),
     /// The agent has announced in the CIB that this node will run standalone. etcd still runs, and is stopped next.
     Announced,
-    /// After the announcement the agent stopped etcd and published a record with this nonce. That record must appear in this node's own CIB
-    /// before the agent forces a new cluster (see `PublishedState::nonce`).
+    /// The agent announced that this node will run standalone, stopped etcd, and then published a record with this nonce. That record must
+    /// appear in this node's own CIB before the agent forces a new cluster (see `PublishedState::nonce`).
     Barrier { nonce: u64 },
     /// The agent has announced, with this nonce, that this node will run standalone, while etcd keeps running. Once this node's CIB shows
     /// the nonce, a vote proxy casts the dead member's vote. For `term` see [`DeadVote::term`].
@@ -131,8 +131,8 @@ pub struct DeadVote {
     /// Id of this node's member; `cluster_id` is the id of its cluster.
     pub member_id: MemberId,
     pub cluster_id: u64,
-    /// Term of this node's etcd before the announcement was published. If the term has changed since, another member may have been elected
-    /// in between, and the vote proxy does not vote.
+    /// Term of this node's etcd before the agent announced that the node will run standalone. If the term has changed since, another member
+    /// may have been elected in between, and the vote proxy does not vote.
     pub term: u64,
     /// Log index up to which this node's etcd has applied its log. Its member list lacks any change above this index.
     pub applied: u64,

@@ -28,7 +28,7 @@ patiences! {
     /// Once a few starts have failed, a further one fails no earlier than this. What Pacemaker does between two failed starts costs both
     /// nodes time.
     PACE_MS = 16_000;
-    /// After an announcement, a vote proxy waits so long for etcd to report its term, and for the term to stop changing.
+    /// Before a vote proxy votes, the agent waits so long for etcd to report its term, and for the term to stop changing.
     PATIENCE_WITH_A_TERM_MS = 2_000;
     /// After a vote proxy's vote, which takes up to 7 s, the agent waits so long for etcd to report its state. All clients of that etcd ask
     /// it at once when it serves again.
@@ -41,8 +41,8 @@ patiences! {
     PATIENCE_WITH_A_SILENT_ETCD_MS = 12_000;
     /// A monitor waits so long for a container that a program other than Pacemaker restarts. podman gives etcd 10 s to end.
     PATIENCE_WITH_A_RESTART_MS = 15_000;
-    /// A monitor waits so long for a learner that has almost caught up. Any action waits so long for a new voter's claim. The next monitor
-    /// continues.
+    /// A monitor waits so long for a learner that has almost caught up. Any action waits so long for a new voter's claim to run standalone
+    /// to appear in the CIB. The next monitor continues.
     PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS = 5_000;
     /// The notification after the peer's start waits so long for a learner that is catching up. Monitors continue afterwards.
     PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS = 15_000;
@@ -104,7 +104,8 @@ pub(super) const LEFT_OUT_GRACE_S: u64 = 1;
 
 /// No pause before the next observation: the result is visible at once, or the next step does not depend on it.
 pub(super) const LOOK_AT_ONCE_MS: u64 = 0;
-/// Pause before looking for an announcement in the CIB. It is short, because no etcd serves until the step after the announcement is done.
+/// Pause before checking that the CIB shows that this node announced that it runs standalone. It is short, because no etcd serves until the
+/// next step is done.
 pub(super) const LOOK_FOR_AN_ANNOUNCEMENT_MS: u64 = 20;
 /// Pause before looking for another write of this node in its own CIB.
 pub(super) const LOOK_FOR_A_WRITE_MS: u64 = 50;
@@ -112,11 +113,11 @@ pub(super) const LOOK_FOR_A_WRITE_MS: u64 = 50;
 pub(super) const LOOK_AFTER_A_CHANGE_MS: u64 = 50;
 /// Pause until a changed member list is in force.
 pub(super) const LOOK_AT_THE_LIST_MS: u64 = 100;
-/// Pause before looking for a leader of an etcd that was launched.
+/// Pause before checking for a leader of an etcd that was launched.
 pub(super) const LOOK_FOR_A_LEADER_MS: u64 = 100;
-/// Pause before looking whether an earlier action has ended.
+/// Pause before checking whether an earlier action has ended.
 pub(super) const LOOK_FOR_THE_LOCK_MS: u64 = 100;
-/// Pause before looking whether the peer serves or has published its record.
+/// Pause before checking whether the peer serves or has published its record.
 pub(super) const LOOK_AT_THE_PEER_MS: u64 = 200;
 /// Pause before looking whether etcd has ended.
 pub(super) const LOOK_FOR_THE_END_MS: u64 = 200;

@@ -29,7 +29,7 @@ use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
 use crate::records::state_file;
 
-/// Error of an effect that failed, which ends its round (see `crate::decide::Effect`).
+/// Error of an effect of a plan that failed (see `crate::decide::Effect`).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -139,8 +139,8 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     }
 }
 
-/// Publishes this node's record about its data. If no etcd has the data open, the database's last revision is added. A record with a claim
-/// gets none, because a recovery waits for it.
+/// Publishes this node's record about its data. If no etcd has the data open, the database's last revision is added. A record that claims
+/// to run standalone gets none, because a recovery waits for it.
 fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     let mut record = record.clone();
     let is_at_rest = || data_dir::is_open(context.data_dir()).is_ok_and(|is_open| !is_open);

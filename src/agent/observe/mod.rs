@@ -168,7 +168,7 @@ fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootState>) -
 }
 
 /// Queries the peer's etcd, unless Pacemaker reports that its node has left the membership. A machine that is off does not refuse a
-/// connection, so the query would take its whole time-out in each round of a recovery. The agent could not act on an answer anyway.
+/// connection, so the query would take its whole time-out at each observation in a recovery. The agent could not act on an answer anyway.
 fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent.into() };
     if cib.known().is_some_and(Cib::peer_is_beyond_asking) {

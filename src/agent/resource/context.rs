@@ -28,7 +28,7 @@ use crate::records::{data_mount, decision_log, own_dir, state_file};
 /// Query of an etcd with a time-out, such as a linearizable read.
 pub type Probe = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
 
-/// Parameters, addresses and paths that all rounds of an action share.
+/// Parameters, addresses and paths of one action, the same at each of its observations.
 #[derive(Debug)]
 pub struct Context {
     pub resource: String,

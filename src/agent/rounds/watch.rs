@@ -17,18 +17,18 @@ use crate::os::isolated::isolated;
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own::{self, GivenUp};
 
-/// Everything that follows an action's rounds without changing them: log, recorded decisions, events, measured times.
+/// Everything that follows an action without changing it: log, recorded decisions, events, measured times.
 pub(super) struct Watch<'a> {
     context: &'a Context,
     request: Request,
-    /// Reason that was logged last, so that a wait of many rounds is one line.
+    /// Reason that was logged last. A reason is logged once, so that a long wait is one line.
     pub(super) last_because: Option<Reason>,
-    /// True if this round logged something new or had effects, so that its decision is recorded.
+    /// True if the last decision had effects or logged something new, so that it is recorded.
     is_news: bool,
     spent: Spent,
 }
 
-/// Time of a recovery since its announcement: observing, performing effects, and waiting.
+/// Time of a recovery since it began: observing, performing effects, and waiting.
 #[derive(Default)]
 struct Spent {
     looking: Duration,
@@ -41,7 +41,7 @@ impl<'a> Watch<'a> {
         Self { context, request, last_because: None, is_news: false, spent: Spent::default() }
     }
 
-    /// Logs a round that has been decided, before its first effect.
+    /// Logs a decision, before its first effect.
     pub(super) fn decided(&mut self, round: &Round) {
         isolated("process", || remember(self.context, &round.evidence.container));
         if self.last_because.is_none() {
@@ -52,7 +52,7 @@ impl<'a> Watch<'a> {
         isolated("log", || self.is_news |= self.log(plan));
     }
 
-    /// Records a round after its last effect, or after the one that failed.
+    /// Records a decision and its events after its last effect, or after the one that failed.
     pub(super) fn finished(&mut self, round: &Round) {
         isolated("times", || self.count(round));
         isolated("log", || warn_of_a_machine(&round.evidence, &round.decision.plan));
@@ -72,8 +72,8 @@ impl<'a> Watch<'a> {
         isolated("events", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
-    /// Adds this round's times to those of a recovery, and logs the sums when the recovery ends. They begin at the announcement, because
-    /// fencing and the waits before it are not the agent's time.
+    /// Adds the times of this observation and its effects to those of a recovery, and logs the sums when the recovery ends. They begin when
+    /// the agent announces that this node runs standalone, because fencing and the waits before it are not the agent's time.
     fn count(&mut self, round: &Round) {
         let plan = &round.decision.plan;
         if matches!(plan.because, Reason::Step(ReasonStep::AnnounceGoingOnAlone { .. })) {
@@ -102,7 +102,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Records the round's decision in a file. A failure to record it must not affect etcd.
+    /// Records a decision in a file, for `tandem replay`. A failure to record it must not affect etcd.
     fn record(&self, round: &Round) {
         let outcome = round.performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
         let Some(directory) = &self.context.decisions else { return };

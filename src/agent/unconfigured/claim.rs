@@ -136,7 +136,8 @@ mod tests {
         serde_json::to_string(&serde_json::from_str::<PublishedState>(RECORD).unwrap()).unwrap()
     }
 
-    /// Asserts that a final stop with wrong parameters gives this node's claim up. Otherwise the other node would wait for that endlessly.
+    /// Asserts that a final stop with wrong parameters gives up this node's claim to run standalone. Otherwise the other node would wait
+    /// for that endlessly.
     #[test]
     fn a_final_stop_with_wrong_parameters_gives_its_claim_up() {
         let claims = claims();

@@ -30,10 +30,10 @@ pub struct Cib {
     /// Node that is the sole voter; `None` if none is recorded.
     pub standalone_node: Option<NodeName>,
     pub learner_node: Option<NodeName>,
-    /// Lineage with the most forks that any node recorded permanently. Data that knows fewer forks was left behind.
+    /// Largest lineage that any node recorded permanently (see [`Lineage`]). Data that knows fewer forks was left behind.
     pub lineage: Lineage,
-    /// Lineage in this node's own attribute; `peer_lineage` is the peer's. If both count as many forks but name different authors, there
-    /// are two histories.
+    /// Lineage in this node's own attribute (see [`Lineage`]); `peer_lineage` is the peer's. If both count as many forks but name different
+    /// authors, there are two histories.
     #[serde(default)]
     pub own_lineage: Option<Lineage>,
     #[serde(default)]
@@ -284,7 +284,8 @@ impl Hash for PublishedState {
 }
 
 impl PublishedState {
-    /// Returns a record of this data with every flag unset: no claim, no join, and no peer given up or asked to remove this member.
+    /// Returns a record of this data with every flag unset: the node claims nothing, joins no peer, gave no peer up, and did not ask to be
+    /// removed.
     pub fn of(boot_id: String, disk: DataDir, lineage: Lineage) -> Self {
         let (claims, joins, gave_up, left) = (false, false, false, false);
         Self { boot_id, disk, lineage, claims, joins, gave_up, left, nonce: None, revision: None, prefers: None }

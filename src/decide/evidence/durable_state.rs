@@ -28,8 +28,8 @@ pub struct DurableState {
     /// Data that this note is about; `None` in a note that was written before notes named their data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<DataOwner>,
-    /// Voter without which this node announced to continue. A force, or a vote in that voter's place, removes the voter permanently. So if
-    /// the voter still votes with this node, the agent did not carry the announcement out.
+    /// Voter without which this node announced that it runs standalone. A force, or a vote in that voter's place, removes the voter
+    /// permanently. So if the voter still votes with this node, the agent did not carry the announcement out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<MemberId>,
 }
@@ -46,8 +46,8 @@ pub struct DataOwner {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootState {
     pub boot_id: String,
-    /// Voter as which this node's etcd was seen with a leader in this boot. A stop that the peer could see takes it back. While it is set
-    /// and the CIB shows the claim, the peer cannot have run standalone: see [`super::Evidence::running_voter`].
+    /// This node's etcd as a voter, once it was seen with a leader in this boot; `None` after a stop that the peer could see. While it is
+    /// set and the CIB shows the claim to run standalone, the peer cannot have run standalone: see [`super::Evidence::running_voter`].
     pub voter: Option<RunningVoter>,
     /// True if Pacemaker promoted this instance of the resource.
     pub promoted: bool,

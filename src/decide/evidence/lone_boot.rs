@@ -34,7 +34,7 @@ pub struct LoneBoot {
 pub struct Done {
     /// True if the cluster property `etcd_lone_boot` names this node, as the node wrote it in this boot.
     pub is_announced: bool,
-    /// True if the fencer switched the peer off after the announcement, and the CIB shows the peer as fenced.
+    /// True if the fencer switched the peer off after this node was named in `etcd_lone_boot`, and the CIB shows the peer as fenced.
     pub is_held_off: bool,
 }
 

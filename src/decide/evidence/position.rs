@@ -14,7 +14,7 @@ pub struct LogPosition {
     pub index: u64,
 }
 
-/// End of one member's data.
+/// Term and index at which one member's data ends, with the member's ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DataEnd {
     pub cluster_id: u64,

@@ -144,7 +144,7 @@ impl NoLoneBoot {
         })
     }
 
-    /// Returns whether a fact could not be asked that may be known in the next round.
+    /// Returns whether this is about a fact that could not be asked, and that may be known at the next observation.
     pub fn is_unknown(&self) -> bool {
         matches!(
             self,

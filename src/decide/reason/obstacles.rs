@@ -20,7 +20,7 @@ pub enum NoVoteProxy {
     OtherVoters,
     /// The vote proxy was not tested with this release.
     UntestedRelease { version: Version },
-    /// etcd's term changed repeatedly while the announcement was being published.
+    /// etcd's term changed repeatedly while the agent announced that this node will run standalone.
     TermMoves,
     /// A vote proxy has voted, and this node's etcd does not lead as the only voter after that.
     InVain,

@@ -39,8 +39,8 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
-/// Returns the write of the position at which the announced fork begins, if an operator chose data that ends before a position that it had
-/// reached. From then on that data counts as whole, and every later fork holds at least as much.
+/// Returns the write of the position at which a newly forced cluster begins, if an operator chose data that ends before a position that it
+/// had reached. From then on that data counts as whole, and every later fork holds at least as much.
 fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     // A running etcd has what was reached, also one that is silent.
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
@@ -51,8 +51,8 @@ fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     is_less.then_some(Effect::SetReached(chosen))
 }
 
-/// Returns the effect that deletes this boot's memory of a voter if the CIB lacks the claim. The announcement publishes a claim again, and
-/// then that memory would count as a proof again.
+/// Returns the effect that deletes this boot's memory of a voter if the CIB lacks that voter's claim to run standalone. Announcing that
+/// this node runs standalone publishes a claim again, and the memory would then count as a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();
@@ -88,8 +88,8 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     Some(DurableState { lineage, alone_since, alone_revision, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
-/// Returns the update of the durable note right before a force: the voter that the force removes, and the end of the log with which it
-/// begins, which a silent etcd did not report at the announcement. `None` if the note has both.
+/// Returns the update of the durable note right before a new cluster is forced: the voter that the force removes, and the end of the log
+/// with which the cluster begins. A silent etcd may not have reported them before. `None` if the note has both.
 pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
@@ -112,7 +112,8 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     told.voters().map(|member| member.id).find(|id| *id != told.member_id)
 }
 
-/// Returns the publication of this node's record with the announced fork. `nonce` distinguishes this write from every other one.
+/// Returns the publication of this node's record with a new fork, because the node will run standalone. `nonce` distinguishes this write
+/// from every other one.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
@@ -133,7 +134,8 @@ fn is_named(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.standalone_node.as_ref() == Some(&evidence.me.name))
 }
 
-/// Returns whether this node's CIB shows the announcement, and the record with `nonce` that was published after it.
+/// Returns whether this node's CIB shows that the node announced that it runs standalone, and the record with `nonce` that it published
+/// afterwards.
 pub(super) fn came_back(evidence: &Evidence, nonce: u64) -> bool {
     let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     own_record.is_some_and(|record| record.nonce == Some(nonce)) && announcement_is_seen(evidence)

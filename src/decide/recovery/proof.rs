@@ -81,11 +81,12 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
         && !evidence.was_left_behind()
 }
 
-/// Returns whether this sole voter's data is the newest, because this node knows every recorded fork, or the fork that it lacks is void.
+/// Returns whether this sole voter's data is the newest: this node knows every recorded fork, or the fork that it lacks was never carried
+/// out.
 ///
-/// The announcement of a fork stays recorded if its force is called off. The fork is void if the peer, which announced it, has since left
-/// this node's cluster, votes next to this node, gave up its data to join it, or learns from it. The data is never the newest if the peer
-/// claims a history of its own.
+/// A fork is a forced new cluster, and it is recorded before the force. If the force is called off, the record stays. The fork does not
+/// count if the peer, which recorded it, has since left this node's cluster, votes next to this node, gave up its data to join it, or
+/// learns from it. If the peer claims a history of its own, this node's data is never the newest.
 pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     if matches!(&record.disk, DataDir::Present(history) if put_back_from(evidence, history).is_some()) {
@@ -112,8 +113,8 @@ fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> 
     is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer)
 }
 
-/// Returns whether each fork that this voter of three does not know was called off or given up half-way. The peer announced the fork, has
-/// published since then that this node votes next to it, and waits for that vote.
+/// Returns whether each fork (forced new cluster) that this voter of three does not know was called off or given up half-way. The peer
+/// recorded the fork, has published since then that this node votes next to it, and waits for that vote.
 ///
 /// A node that carries a fork out has a nonce in its record until it publishes that it is the only voter. If the third vote, with which
 /// this node could serve, is committed, it is in the peer's log too, and nothing was forced from that log.

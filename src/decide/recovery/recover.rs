@@ -50,7 +50,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     Some(announce(evidence, because))
 }
 
-/// Waits for a forced etcd to serve, because a new announcement would stop it again.
+/// Waits for a forced etcd to serve. Beginning the recovery again would stop that etcd.
 fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = "it was started as the only voter and does not serve yet".to_owned();
     if slow::has_time_for(evidence, FORCE_RESERVE_MS) {

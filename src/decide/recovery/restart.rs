@@ -19,14 +19,15 @@ use crate::decide::timing::{
     FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
 
-/// Returns whether the running etcd was forced by this node's announcement and has not served since: until it serves, its configuration
+/// Returns whether this agent forced the running etcd to be the only voter, and it has not served since: until it serves, its configuration
 /// contains the force. If the durable note cannot be read, this counts as true.
 pub(super) fn was_forced(evidence: &Evidence) -> bool {
     let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
     forces && may_be_announced(evidence)
 }
 
-/// Decides the step after an announcement while etcd still runs. etcd is stopped only once the announcement is visible in the CIB.
+/// Decides the next step after this node has announced that it will run standalone, while etcd still runs. etcd is stopped only once the
+/// announcement is visible in the CIB.
 pub(in crate::decide) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
     restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoVoteProxy::NotWanted))
 }
@@ -66,7 +67,7 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: ReasonSt
 }
 
 /// Calls a recovery off if the peer has come back and may vote, a third voter votes, or this node's etcd has a leader. etcd is not stopped,
-/// and no vote is cast by proxy. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
+/// and no vote is cast by proxy. The recorded fork stays recorded, and does not count: see `proof::is_newest`.
 pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
     (evidence.has_a_leader() || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
 }
@@ -75,12 +76,12 @@ pub(super) fn look_anew() -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader))
 }
 
-/// Decides at the barrier: etcd is stopped, and the record that was published after that is to appear in this node's own CIB.
+/// Decides once etcd is stopped: whether the record that was published after the stop is in this node's own CIB, and what starts then.
 ///
 /// Pacemaker applies writes in one order on all nodes, so a CIB with that record is newer than the stop. After the stop no peer gets a
-/// leader without this node's vote. A voter publishes its claim first, remembers it afterwards (`upkeep::claim_and_remember`), and needs
-/// both to continue. So a peer that claims nothing in this CIB has no proof. Without this barrier, an outdated CIB could hide a peer that
-/// runs again, and both would run standalone.
+/// leader without this node's vote. A voter publishes its claim to run standalone first, remembers it afterwards
+/// (`upkeep::claim_and_remember`), and needs both to continue. So a peer that claims nothing in this CIB has no proof. With an outdated
+/// CIB, a peer that runs again could be hidden, and both would run standalone.
 pub(in crate::decide) fn decide_at_the_barrier(
     evidence: &Evidence,
     progress: &Progress,
@@ -154,7 +155,7 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
 }
 
 /// Returns whether the peer's present record no longer agrees that this sole voter's history is kept (`two_histories=primary`). The CIB
-/// after this node's own write then differs from the one on which the announcement rested, and no operator vouches for this history.
+/// after this node's own write then differs from the one from which the node decided, and no operator vouches for this history.
 fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
     let (Some(cib), Some(me)) = (evidence.cib.known(), evidence.published_state()) else { return false };
     let DataDir::Present(history) = disk else { return false };
@@ -174,8 +175,8 @@ fn look_whose_is_kept(evidence: &Evidence) -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Refuses a force that has no proof any more. A confirmation of other data is deleted, because otherwise each start would announce and
-/// stop etcd again, endlessly.
+/// Refuses to force a new cluster, because this node has no proof any more. A confirmation of other data is deleted, because otherwise each
+/// start would stop etcd again, endlessly.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
     if !is_confirmed(evidence) {
@@ -200,8 +201,8 @@ fn r2_says_force(evidence: &Evidence) -> bool {
 
 /// Returns the rule by which the table of cold starts (R2) has this node force a new cluster; `None` if the table has another result.
 ///
-/// If the peer claims, is lost or is in an unknown state, it may be running whatever its record contains, so the result is also `None`.
-/// While etcd runs, its data is not read, and this node's published record shows the voters. The data itself is checked before the force.
+/// The result is also `None` if the peer claims to run standalone, is lost or is in an unknown state, because it may then be running. While
+/// etcd runs, its data is not read, and this node's published record shows the voters. The data itself is checked before the force.
 pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
     // What was published before this node joined is of data that it has backed up since. For the rest the note is
@@ -218,7 +219,7 @@ pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     }
 }
 
-/// Returns whether the reason for the announced force still holds for the data of the etcd that has now ended.
+/// Returns whether the reason to force a new cluster still holds for this node's data, which could be read only once etcd had ended.
 fn may_force(evidence: &Evidence, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
     evidence.peer.is_none()

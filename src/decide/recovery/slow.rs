@@ -19,8 +19,9 @@ pub(in crate::decide) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.max(evidence.pace.look_ms.saturating_mul(LOOKS_AT_LEAST))
 }
 
-/// Returns whether an etcd that accepts connections has missed too few observations to count as dead. On a busy machine etcd may serve its
-/// clients and still answer late, and a failed monitor would restart it. If a monitor's time ends before that, the next monitor continues.
+/// Returns whether an etcd that accepts connections has left too few queries unanswered to count as dead. On a busy machine etcd may serve
+/// its clients and still answer late, and a failed monitor would restart it. If a monitor's time ends before that, the next monitor
+/// continues.
 pub(in crate::decide) fn may_answer_yet(evidence: &Evidence) -> bool {
     (1..LOOKS_AT_LEAST).contains(&evidence.pace.unanswered)
 }

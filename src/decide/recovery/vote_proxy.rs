@@ -22,7 +22,7 @@ use crate::decide::timing::{
     STOP_AND_LAUNCH_NEED_MS, VOTE_PROXY_NEEDS_MS,
 };
 
-/// Decides the step after the announcement, while etcd keeps running: whether a vote proxy votes for the dead member.
+/// Decides whether a vote proxy votes for the dead member. This node has announced that it will run standalone, and etcd keeps running.
 pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: u64, term: u64) -> Plan {
     let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
     if let Some(plan) = restart::called_off(evidence) {

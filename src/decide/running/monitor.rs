@@ -117,7 +117,7 @@ pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
 }
 
 /// Returns the record of a joining node, which Pacemaker lost when it restarted next to a running etcd. The peer, a sole voter, may wait
-/// for this record: it shows that this node has given up what it once announced.
+/// for this record: it shows that this node no longer runs standalone.
 fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
     let says_nothing = evidence.cib.known().is_some_and(|cib| cib.own_record.is_none());
     let joins = evidence.note.known().is_some_and(|note| note.joins);
@@ -201,8 +201,8 @@ fn without_hope(evidence: &Evidence) -> Option<Plan> {
     without_proof(evidence).or_else(|| waits_in_vain(evidence)).or_else(|| without_record(evidence))
 }
 
-/// Fails a monitor if the CIB records the fork that this node announced but lacks this node's record, which shows the fork as called off.
-/// The peer does not start next to such a fork. Only a start reads the data from which the record is made.
+/// Fails a monitor if the CIB records a fork (forced new cluster) of this node, but lacks this node's record, which shows that the fork was
+/// called off. The peer does not start next to such a fork. Only a start reads the data from which the record is made.
 fn without_record(evidence: &Evidence) -> Option<Plan> {
     let cib = evidence.cib.known()?;
     let is_of_this_node = cib.lineage.forks > 0 && cib.lineage.by == evidence.me.name;

@@ -57,7 +57,8 @@ fn left_s(leading: &Leading) -> u64 {
     leading.patience_s.saturating_sub(leading.leaderless_for_s.unwrap_or_default())
 }
 
-/// Returns whether this node may yield now: etcd has no leader, the peer is well and claims, and no third voter is there (rules Y2 to Y4).
+/// Returns whether this node may yield now: etcd has no leader, the peer is well and claims to run standalone, and no third voter is there
+/// (rules Y2 to Y4).
 fn may_yield(evidence: &Evidence) -> bool {
     let is_led = |etcd: &Etcd| etcd.leader.is_some();
     // Where the peer's etcd has a leader, this one may only be too slow to answer.

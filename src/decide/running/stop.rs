@@ -172,9 +172,9 @@ fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     Some(before.filter(is_further).unwrap_or(now))
 }
 
-/// Returns whether a stop keeps the claim to run standalone. Two kinds of stop keep it: one that is half of a restart, and one that the
-/// peer cannot see, because its machine has left the membership. Neither keeps it if this member asked the peer to remove it, nor does a
-/// restart once several starts were in vain. Every other stop gives the claim up, so that the peer may continue without this node.
+/// Returns whether a stop keeps this node's claim to run standalone. It does if the stop is half of a restart, or if the peer cannot see it
+/// because its machine has left the membership. Every other stop gives the claim up, so that the peer may continue without this node. So
+/// does a stop after this member asked the peer to remove it, and the stop between two starts after several starts in vain.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let is_restart = evidence.notify.as_ref().is_some_and(|notify| notify.start.contains(&evidence.me.name));
     let restarts = is_restart && !starts_in_vain(evidence);

@@ -126,8 +126,9 @@ fn is_promoted(evidence: &Evidence) -> bool {
     evidence.boot_state().is_some_and(|memory| memory.promoted)
 }
 
-/// Publishes the claim of a learner that was promoted since its start, and remembers in the next round that it votes. It does the same for
-/// a voter that lost its claim when Pacemaker ended: that voter has a leader, so no node has continued without it.
+/// Publishes the claim to run standalone of a learner that was promoted since its start, and remembers at the next observation that it
+/// votes. It does the same for a voter that lost its claim when Pacemaker ended: that voter has a leader, so no node has continued without
+/// it.
 fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if let Some(claim) = missing_claim(evidence, etcd) {
         return vec![claim];

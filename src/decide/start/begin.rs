@@ -111,7 +111,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
 }
 
 /// Returns whether an operator's confirmation is about other data than the present data. A force would not accept such a confirmation, but
-/// the agent would announce the force and stop a running etcd because of it.
+/// because of it the agent would prepare a force and stop a running etcd.
 fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
     let fits = matches!(disk, DataDir::Present(history) if evidence.confirmation_for(history).is_some());
     evidence.confirmation.known().is_some() && !fits
@@ -261,7 +261,8 @@ fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Re
 }
 
 /// Decides the start of a sole voter next to an active peer. Pacemaker reports a peer as active even if its start failed, and two sole
-/// voters have two histories. So the table of cold starts decides, and not the peer's claim: only the node that serves or was chosen runs.
+/// voters have two histories. So the table of cold starts decides, and not the peer's claim to run standalone: only the node that serves or
+/// was chosen runs.
 fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let serves = peer_claims_to_be_sole(evidence) || !evidence.peer_etcd.is_absent();
     let cib = evidence.cib.known();

@@ -33,7 +33,7 @@ pub(in crate::decide) struct Cluster<'a> {
     pub(in crate::decide) chosen: Chosen,
     /// Log position that the leader last published.
     pub(in crate::decide) reached: Option<&'a Reached>,
-    /// Lineage that this node once recorded for itself in its attribute; `recorded_of_peer` is the peer's.
+    /// Lineage that this node once recorded for itself in its attribute (see [`Lineage`]); `recorded_of_peer` is the peer's.
     pub(in crate::decide) recorded_of_me: Option<&'a Lineage>,
     pub(in crate::decide) recorded_of_peer: Option<&'a Lineage>,
     /// Third voter, outside of the pair; `None` unless an administrator named one.
@@ -205,15 +205,15 @@ pub(in crate::decide) fn answer_here(
 }
 
 /// Returns whether `voter`, which lists `other` as its second voter, may have been forced into a fork that the sole voter's data does not
-/// know. Such a fork comes from an operator's confirmation. Either the sole voter's member is no part of it, or `voter` announced it and
-/// still claims. `voter` may already be the only voter of the fork, which its record shows only after its next start.
+/// know. Such a fork comes from an operator's confirmation. Either the sole voter's member is no part of it, or `voter` recorded it and
+/// claims to run standalone. `voter` may already be the only voter of the fork, which its record shows only after its next start.
 fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done
 }
 
-/// Returns whether the peer has left a cluster in which this member stayed as the voter. Then no fork separates the two, even if one was
-/// announced and not carried out.
+/// Returns whether the peer has left a cluster in which this member stayed as the voter. Then no fork (forced new cluster) separates the
+/// two, even if one was recorded and not carried out.
 pub(in crate::decide) fn left_to(peer: &PublishedState, me: &PublishedState) -> bool {
     history(peer).is_some_and(|peer| peer.has_left) && counts_as_voter(peer, me)
 }
@@ -258,8 +258,8 @@ fn unrelated(
     }
 }
 
-/// Follows the operator's choice between two histories of which neither is newer. The chosen node announces a fork, so that its history
-/// counts as the newer one from then on.
+/// Follows the operator's choice between two histories of which neither is newer. The chosen node records a fork (forced new cluster), so
+/// that its history counts as the newer one from then on.
 fn chosen_of_two(chosen: Chosen) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(Refusal::HistoriesSplit),

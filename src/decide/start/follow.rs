@@ -82,7 +82,7 @@ fn keeps_the_peers(evidence: &Evidence, cib: &Cib) -> bool {
     records.is_some_and(|(me, peer)| Cluster::seen_in(evidence, cib).keeps_what_serves(me, peer))
 }
 
-/// Returns the lineage of the history that the peer serves, from its record or else from its last permanent attribute.
+/// Returns the lineage (see [`Lineage`]) of the history that the peer serves, from its record or else from its last permanent attribute.
 fn served_lineage(cib: &Cib) -> Option<&Lineage> {
     cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref())
 }

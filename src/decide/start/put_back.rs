@@ -48,16 +48,16 @@ pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, rea
     has_lost_a_fork || reached.is_some_and(|reached| ends_before(history, reached))
 }
 
-/// Returns whether a history ends before a position that its cluster had reached, whatever forks either counts.
+/// Returns whether a history ends before a position that its cluster had reached, however many new clusters were forced since (forks).
 ///
-/// A fork holds everything that was committed before it. If a person began it from less, it has published its own position first
+/// A fork holds everything that was committed before it. If an operator began it from less, the agent has published its own position first
 /// (`announce`). Data with fewer forks was left behind, or its durable note was put back with it. A leader publishes its position right
 /// before it promotes its learner (`reached::before_a_promotion`), so a sole voter's data that ends there was put back, too.
 fn ends_before(history: &History, reached: &Reached) -> bool {
     history.cluster_id == reached.cluster_id && history.last_index < least(history, reached).index
 }
 
-/// Returns the position that the data has to reach if it was not put back to an earlier state.
+/// Returns the position before which the data may not end. Data that ends before it was put back to an earlier state.
 fn least(history: &History, reached: &Reached) -> LogPosition {
     let is_alone = history.is_voter() && history.voters.len() == 1;
     let LogPosition { term, index } = reached.position;
@@ -120,8 +120,8 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
 ///
 /// Each of two voters had what both committed, so an operator has since put older data here. If etcd died here, nothing shows where its
 /// data ended, and an entry that only the peer has counts as committed. If an operator gave up what only the peer has, this node counts a
-/// fork that the peer does not, and the peer's record proves nothing. A fork that this node only announced does not count so, because the
-/// announcement rests on this data.
+/// fork that the peer does not, and the peer's record proves nothing. A fork that this node recorded without an operator does not count so,
+/// because it rests on this data.
 fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let peer = evidence.cib.known()?.peer_record.as_ref()?;
     let DataDir::Present(theirs) = &peer.disk else { return None };

@@ -140,8 +140,8 @@ fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) 
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// Waits for the CIB, which shows the requests of other programs to this start, and whether this node's claim is published. No monitor
-/// clears a request that a start left (`others::runs`), so the start asks again as long as it has time.
+/// Waits for the CIB, which shows the requests of other programs to this start, and this node's claim to run standalone. No monitor clears
+/// a request that a start left (`others::runs`), so the start asks again as long as it has time.
 fn await_the_cib(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Option<Plan> {
     (evidence.cib.known().is_none() && has_time(evidence)).then(|| {
         let effects = settled_config(evidence).into_iter().collect();

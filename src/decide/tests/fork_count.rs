@@ -6,7 +6,8 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Request, RunMode};
 
-/// Asserts that an announced fork is counted again only if it was carried out. The voter that the durable note names shows whether it was.
+/// Asserts that a recorded fork (forced new cluster) is counted again only if it was carried out. The voter that the durable note names
+/// shows whether it was.
 #[test]
 fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     let announces = |without: Option<u64>| {

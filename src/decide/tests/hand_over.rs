@@ -52,7 +52,7 @@ fn ready() -> Evidence {
     counting(due(Cause::Primary, 0), DELAY_S)
 }
 
-/// Returns the plan of a monitor's second round, after the first one has found the peer close to the leader.
+/// Returns the plan of a monitor's second observation, after the first one has found the peer close to the leader.
 fn second(evidence: &Evidence) -> Plan {
     decide(Request::Monitor, evidence, &Progress { polls_caught_up: 1, ..Progress::default() })
 }

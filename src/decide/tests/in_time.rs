@@ -30,7 +30,7 @@ fn stopped() -> Evidence {
     Evidence { own_etcd: Fact::Absent, ..stopped }
 }
 
-/// Returns the survivor with an etcd that was forced after an announcement, and has not served since.
+/// Returns the survivor with an etcd that this agent forced to be the only voter, and that has not served since.
 fn forced(own: Fact<Etcd>) -> Evidence {
     let mut evidence = survivor().announced().running(own);
     evidence.container = Fact::Known(Container { running: true, forces_new_cluster: true, ..Container::default() });
@@ -208,8 +208,8 @@ fn a_monitor_that_meets_a_restart_behind_pacemaker_waits_for_its_end() {
     assert_eq!(exit(&first(Request::Probe, &short)), Some(Exit::NotRunning), "a probe answers what is");
 }
 
-/// Asserts that the operator reads what to type if the peer stopped and the start that should follow was dropped, for example by a standby.
-/// Nothing on the peer could then give its claim up.
+/// Asserts that the reason names the command to type if the peer stopped in a restart and its second half was dropped, for example by a
+/// standby. Then nothing on the peer gives up its claim to run standalone.
 #[test]
 fn a_peer_that_stopped_half_way_through_a_restart_is_named_with_what_to_type() {
     let claims = PublishedState { claims: true, ..record(history(PEER, &[ME, PEER], &[])) };

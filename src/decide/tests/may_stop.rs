@@ -51,7 +51,7 @@ fn one_of_two_voters_may_be_stopped() {
     assert_eq!(may_stop(&two_voters()), Answer::Yes);
 }
 
-/// Asserts that a peer that publishes no claim, as the shell agent does, counts by its etcd's answers alone.
+/// Asserts that for a peer that publishes no claim to run standalone, as the shell agent does not, its etcd's answers alone decide.
 #[test]
 fn an_agent_that_publishes_nothing_is_taken_at_its_etcds_word() {
     assert_eq!(may_stop(&Outlook { peer_claims: Fact::Absent, ..two_voters() }), Answer::Yes);

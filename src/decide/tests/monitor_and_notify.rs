@@ -148,7 +148,8 @@ fn a_fork_that_the_cib_has_lost_is_told_anew_by_who_knows_it() {
     }
 }
 
-/// Asserts that one action publishes a new voter's claim and remembers its vote. In between, the loss of the leader would need an operator.
+/// Asserts that one action publishes a new voter's claim to run standalone and remembers its vote. In between, the loss of the leader would
+/// need an operator.
 #[test]
 fn a_new_voter_claims_and_remembers_in_one_action() {
     let mut promoted = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
@@ -243,8 +244,8 @@ fn failures_never_add_up_to_a_ban() {
     assert_eq!(set(&first(Request::Start, &refused)), [("start_0".to_owned(), 8)]);
 }
 
-/// Asserts that a serving node's failed starts are reduced so far that three more can be counted, because three starts in vain give up the
-/// claim.
+/// Asserts that a serving node's failed starts are reduced so far that three more can be counted: three starts in vain give up the claim to
+/// run standalone.
 #[test]
 fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
     let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();

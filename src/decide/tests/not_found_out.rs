@@ -34,8 +34,8 @@ fn waits(plan: &Plan) -> bool {
     plan.effects.is_empty() && exit(plan).is_none()
 }
 
-/// Asserts that a stop without the CIB waits for it, and that the stop in a restart keeps the claim. The start after it continues a
-/// recovery by that claim.
+/// Asserts that a stop without the CIB waits for it. The stop in a restart keeps the claim to run standalone, because the start after it
+/// continues a recovery by that claim.
 #[test]
 fn a_stop_that_cannot_read_the_cib_looks_again_and_gives_up_no_claim_in_a_restart() {
     let stopped = || at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
@@ -65,7 +65,8 @@ fn neither_a_probe_nor_a_start_that_waits_gives_a_claim_up_unread() {
     assert!(matches!(plan.because, Reason::Waiting(Wait::WayToBeFree { .. })) && plan.effects.is_empty(), "{plan:?}");
 }
 
-/// Asserts that a stop without readable data gives the claim up in the CIB as well as in memory, because the peer waits for that.
+/// Asserts that a stop without readable data gives up the claim to run standalone in the CIB as well as in memory, because the peer waits
+/// for that.
 #[test]
 fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     let stopped = at_rest().seen_voting().notified(Moment::Outside, Operation::None, &[], &["node1"]);

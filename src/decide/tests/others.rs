@@ -101,8 +101,8 @@ fn a_leave_is_announced_before_it_is_done() {
     assert!(lock.is_some() && lock < leave, "{plan:?}");
 }
 
-/// Asserts that a stop with `restart_no_leave` does not leave the member list and keeps its claim: OpenShift restarts the two members in
-/// turn so that they read a new CA bundle.
+/// Asserts that a stop with `restart_no_leave` does not leave the member list, and keeps the claim to run standalone. OpenShift restarts
+/// the two members in turn so that they read a new CA bundle.
 #[test]
 fn restart_no_leave_is_half_of_a_restart() {
     let evidence = stops_beside_a_voter().cib_with(|cib| cib.others.restart_no_leave = true);
@@ -199,8 +199,8 @@ fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
     assert!(matches!(plan.effects.as_slice(), [Effect::AddLearner { .. }, ..]), "{plan:?}");
 }
 
-/// Asserts the result on both nodes after OpenShift's restore script: one node's data is a snapshot, as a new cluster's only voter without
-/// a durable note.
+/// Asserts the result on both nodes after OpenShift's restore script has put a snapshot on one of them, which has then no durable note and
+/// is the only voter of a new cluster.
 #[test]
 fn a_restored_snapshot_counts_on_both_sides() {
     let restored = DataDir::Present(History {

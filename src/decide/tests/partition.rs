@@ -14,8 +14,8 @@ fn leading(leaderless_for_s: Option<u64>) -> Leading {
     Leading { primary, delay_s: 60, patience_s: PATIENCE_S, leaderless_for_s, boot_s: 1_000, ..Leading::default() }
 }
 
-/// Returns a parted pair in which node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or clears the claim in its record
-/// and in its memory.
+/// Returns a parted pair in which node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or clears its claim to run
+/// standalone in its record and in its memory.
 fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let mut evidence = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| {
@@ -164,7 +164,7 @@ fn what_is_counted_ends_with_a_leader_and_with_a_stop_for_good() {
     assert_eq!(remembered(&stopped(&[])), Some(None));
 }
 
-/// Asserts that the stop of a node that has yielded publishes no claim, even if Pacemaker begins a restart.
+/// Asserts that the stop of a node that has yielded publishes no claim to run standalone, even if Pacemaker begins a restart.
 #[test]
 fn the_stop_of_a_restart_does_not_bring_the_claim_back() {
     let stopped = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..parted_since(Some(PATIENCE_S), false) };
@@ -176,8 +176,8 @@ fn the_stop_of_a_restart_does_not_bring_the_claim_back() {
     }
 }
 
-/// Asserts that the primary announces a restart once node1 has yielded and is stopped. No vote proxy votes for node1, because its machine
-/// is on.
+/// Asserts that the primary begins to run standalone by a restart once node1 has yielded and is stopped. No vote proxy votes for node1,
+/// because its machine is on.
 #[test]
 fn the_primary_runs_standalone_by_a_restart() {
     let primary = |claims: bool, agent: PeerAgent| {

@@ -287,7 +287,7 @@ fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
     }
 }
 
-/// Asserts that data is refused that ends before the announcement in the durable note.
+/// Asserts that data is refused if it ends before the position in the durable note at which this node began to run standalone.
 #[test]
 fn data_that_ends_before_its_own_announcement_was_put_back() {
     let since = |term: u64, index: u64| {
@@ -371,7 +371,7 @@ fn a_note_that_is_about_other_data_vouches_for_nothing() {
     assert!(!is_harmless(&first(Request::Start, &own)));
 }
 
-/// Asserts that data of which no note is known may have left, even if the CIB records no fork.
+/// Asserts that data without a durable note about it may have left, even if the CIB records no fork.
 #[test]
 fn data_of_which_nothing_is_known_may_have_left() {
     let blank = moved_back().both_start().with_peer_record(DataDir::Blank).cib_with(|cib| cib.lineage = forks(0, ""));

@@ -114,7 +114,7 @@ fn what_no_monitor_has_the_time_for_is_left_to_a_start() {
     assert!(begins(&first(Request::Monitor, &early)));
 }
 
-/// Asserts that a recovery is left to a start if several announcements took so long that no time was left for the next observation.
+/// Asserts that a recovery is left to a start if several actions began it so slowly that no time was left for the next observation.
 #[test]
 fn what_is_announced_again_and_again_in_vain_is_left_to_a_start() {
     let late = |postponed, look_ms| {

@@ -260,8 +260,8 @@ fn old_data_does_not_serve_with_a_third_vote() {
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
 }
 
-/// Asserts that an announcement is called off if this node's log holds a promotion of the third voter, which may or may not be committed.
-/// The restart finds three voters. The node that comes back must vote, because otherwise two of three nodes would wait for each other.
+/// Asserts that a recovery is called off if this node's log, once etcd is stopped, holds a promotion of the third voter. It is unknown
+/// whether that is committed. The node that comes back must vote, because otherwise two of three nodes would wait for each other.
 #[test]
 fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     let three = |me: u64| history(me, &[ME, PEER, THIRD_VOTER], &[]);

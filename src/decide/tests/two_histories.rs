@@ -204,8 +204,8 @@ fn a_history_beside_the_primarys_that_serves_is_kept_aside_for_it() {
 
 type Change = fn(&mut Cib);
 
-/// Asserts that a start checks the peer's record again after its own write, because the nodes' parameters may differ and each may have read
-/// the other's former ones.
+/// Asserts that a start reads the peer's record again after its own write. The two nodes' parameters may differ, and each node may have
+/// read an outdated record.
 #[test]
 fn what_kept_a_history_is_read_again_behind_the_last_write() {
     let announced = |change: fn(&mut Cib)| {

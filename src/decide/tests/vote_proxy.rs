@@ -35,7 +35,7 @@ fn telling(change: impl FnOnce(&mut Leaderless)) -> Evidence {
     Evidence { own_leaderless: Fact::Known(told), ..survivor() }
 }
 
-/// Returns `evidence` with the announcement and its nonce visible in the CIB.
+/// Returns `evidence` with a CIB that shows that this node announced, with its nonce, that it runs standalone.
 fn announced(evidence: Evidence) -> Evidence {
     let nonce = evidence.nonce;
     evidence.announced().cib_with(|cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)))
@@ -124,8 +124,8 @@ fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     }
 }
 
-/// Asserts that next to a third voter nothing is announced, a former announcement is called off, no vote is cast by proxy, and no cluster
-/// is forced.
+/// Asserts that next to a third voter no recovery begins, one that has begun is called off, no vote is cast by proxy, and no cluster is
+/// forced.
 #[test]
 fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
     let third = etcd(ME, None, &[ME, PEER, 7], &[]).members;

@@ -187,7 +187,7 @@ impl Evidence {
         self
     }
 
-    /// Lets this boot remember that this node's etcd served as a voter, and publishes its claim.
+    /// Lets this boot remember that this node's etcd served as a voter, and publishes its claim to run standalone.
     pub(super) fn seen_voting(mut self) -> Self {
         self.boot_memory = Fact::Known(BootState {
             boot_id: self.boot_id.clone(),
@@ -220,7 +220,8 @@ impl Evidence {
         })
     }
 
-    /// Stops etcd, and shows the announcement and the record that was published after it in the CIB.
+    /// Stops etcd in a recovery, and shows in the CIB that this node announced that it runs standalone, and the record that it published
+    /// afterwards.
     pub(super) fn at_the_barrier(mut self) -> Self {
         self.container = Fact::Absent;
         self.announced().cib_with(|cib| {
@@ -238,12 +239,12 @@ impl Evidence {
 /// Nonce of the record that was published once etcd had stopped. Every observation of a test has it, too.
 const NONCE: u64 = 2;
 
-/// Returns the progress of an action that has announced and stopped etcd, and waits for its record.
+/// Returns the progress of an action that has stopped etcd in a recovery, and waits for the record that it published afterwards.
 pub(super) fn barrier() -> Progress {
     Progress::enter(Phase::Barrier { nonce: NONCE }, 0)
 }
 
-/// Returns the plan of a round.
+/// Returns the plan that the core decides, without the results for failure and time-out.
 pub(super) fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
     crate::decide::decide(request, evidence, progress).plan
 }
@@ -253,12 +254,12 @@ pub(super) fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) ->
     Decision::around(plan.clone(), request, evidence, &Progress::default()).when_over
 }
 
-/// Returns the result of an action if an effect of its first round fails.
+/// Returns the result of an action if an effect of its first plan fails.
 pub(super) fn on_failure(request: Request, evidence: &Evidence) -> OnFailure {
     crate::decide::decide(request, evidence, &Progress::default()).on_failure
 }
 
-/// Returns the plan of an action's first round.
+/// Returns the plan of an action that has just begun.
 pub(super) fn first(request: Request, evidence: &Evidence) -> Plan {
     decide(request, evidence, &Progress::default())
 }

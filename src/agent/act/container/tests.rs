@@ -125,7 +125,7 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     assert!(!serves(&context, &container(Some("x")), "x"));
 }
 
-/// Asserts that a missing manifest is no error while etcd runs, because the copy has the same contents.
+/// Asserts that a missing pod manifest is no error while etcd runs, because the agent uses its copy.
 #[test]
 fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let dir = tempfile::tempdir().unwrap();
