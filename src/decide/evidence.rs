@@ -86,8 +86,7 @@ pub struct Evidence {
     /// Set if the peer's etcd answers, but its auth refuses this agent. `peer_etcd` is then unknown.
     pub peer_refuses: Option<Box<NoPermission>>,
     /// Answers of this node's etcd while it has no leader. The agent asks for them if a vote proxy may vote for a peer that is confirmed
-    /// off. It also asks if this boot remembers a voter of two. That member may have become one of three since, and then it awaits a
-    /// majority.
+    /// off. It also asks if this boot remembers a voter. That member may have become one of three since, and then it awaits a majority.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
     /// Way in which a survivor comes to run standalone. A decision that was recorded before there was a choice restarted etcd.
@@ -288,7 +287,8 @@ impl Evidence {
         })
     }
 
-    /// Returns whether the CIB records a fork that this node's data lacks: another node continued without this one. Also returns true if
+    /// Returns whether the CIB records a fork (forced new cluster) that this node's data lacks: another node continued without this one.
+    /// Also returns true if this node's own forks are unknown.
     /// this node's own forks are unknown.
     pub fn was_left_behind(&self) -> bool {
         let own = self.own_lineage();
@@ -350,7 +350,7 @@ impl Evidence {
         self.local.machine_is_deleted == Fact::Known(true)
     }
 
-    /// Returns the boot's memory if the present boot wrote it.
+    /// Returns what the present boot remembers about etcd; `None` if the file in `/run` is from another boot.
     pub fn boot_state(&self) -> Option<&BootState> {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }

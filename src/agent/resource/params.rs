@@ -74,7 +74,7 @@ pub struct Params {
 pub enum Source {
     /// A pod manifest of OpenShift; `image` replaces the manifest's image.
     Manifest { path: PathBuf, image: Option<String> },
-    /// The parameters alone.
+    /// Image and certificates from the parameters, without a pod manifest.
     Parameters { image: String, certificates: Certificates },
 }
 

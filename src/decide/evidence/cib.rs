@@ -235,8 +235,8 @@ pub enum PeerAgent {
     NoHistory,
 }
 
-/// Record of a node about its data, which the node publishes in the CIB. The node writes it at once when it starts, and Pacemaker drops it
-/// when the node leaves the membership.
+/// Record of a node about its data in the CIB. The node publishes it in one write when it starts, and Pacemaker drops it when the node
+/// leaves the membership.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in a format that lasts")]
 pub struct PublishedState {

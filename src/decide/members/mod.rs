@@ -60,7 +60,7 @@ pub struct Member {
     pub id: MemberId,
     /// Name of the member; empty until it has started once.
     pub name: String,
-    /// Node on which the member runs; `None` if its nodes have no names.
+    /// Node on which the member runs; `None` if the cluster's nodes have no names.
     pub node: Option<NodeName>,
     pub peer_urls: Vec<String>,
     pub is_learner: bool,

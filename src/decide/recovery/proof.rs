@@ -116,8 +116,9 @@ fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> 
 /// Returns whether each fork (forced new cluster) that this voter of three does not know was called off or given up half-way. The peer
 /// recorded the fork, has published since then that this node votes next to it, and waits for that vote.
 ///
-/// A node that carries a fork out has a nonce in its record until it publishes that it is the only voter. If the third vote, with which
-/// this node could serve, is committed, it is in the peer's log too, and nothing was forced from that log.
+/// A node that carries a fork out has a nonce in its record until it publishes that it is the only voter. This node could serve without the
+/// peer only with a committed vote of a third member. The peer's log contains such a commit too, and no new cluster is forced from a log
+/// with three voters.
 pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
     evidence.cib.known().is_some_and(|cib| {
         let waits = |peer: &PublishedState| peer.nonce.is_none() && cold_start::counts_as_voter(peer, record);

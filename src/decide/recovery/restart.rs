@@ -154,8 +154,8 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
-/// Returns whether the peer's present record no longer agrees that this sole voter's history is kept (`two_histories=primary`). The CIB
-/// after this node's own write then differs from the one from which the node decided, and no operator vouches for this history.
+/// Returns whether this sole voter's history is no longer kept by `two_histories=primary`: the peer's record, read again after this node's
+/// own write, does not agree any more, and no operator vouches for this history.
 fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
     let (Some(cib), Some(me)) = (evidence.cib.known(), evidence.published_state()) else { return false };
     let DataDir::Present(history) = disk else { return false };

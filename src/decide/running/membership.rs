@@ -164,8 +164,9 @@ fn lag_of(evidence: &Evidence, etcd: &Etcd, learner: &Member) -> Option<u64> {
     same.then(|| lag_behind(etcd, answer))
 }
 
-/// Publishes a fork that only this node's durable note records. When two partitions merge, one CIB wins, and it may lack a fork that the
-/// other one recorded. Only the CIB shows that other data was left behind, and a peer that joins takes the forks over from the CIB.
+/// Publishes a fork (forced new cluster) that only this node's durable note records. When two partitions merge, one CIB wins, and it may
+/// lack a fork that the other one recorded. Only the CIB shows that other data was left behind, and a peer that joins takes the forks over
+/// from the CIB.
 pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     // Between two voters the note gives way, see `settle`; the history of a sole voter is the one that counts.
@@ -177,18 +178,18 @@ pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effec
     (etcd.is_voter_with_leader() && is_missing).then_some(Effect::PublishLineage(own))
 }
 
-/// Publishes the fork in this node's durable note when Pacemaker has come back next to a running etcd. If two CIBs met, the winning one may
-/// lack the fork. The etcd may still wait for its first leader and report nothing, but the note has the fork. The peer may start once this
-/// probe has ended.
+/// Publishes the fork (forced new cluster) in this node's durable note when Pacemaker has come back next to a running etcd. When two
+/// partitions merged, the CIB that won may have lacked it. The etcd may still wait for its first leader and report nothing, but the note
+/// has the fork. The peer may start once this probe has ended.
 pub(super) fn fork_of_this_node(evidence: &Evidence) -> Option<Effect> {
     let cib = evidence.cib.known().filter(|cib| cib.own_record.is_none())?;
     let note = evidence.last_note().filter(|note| note.alone_since.is_some())?;
     (cib.own_lineage.as_ref() != Some(&note.lineage)).then_some(Effect::PublishLineage(note.lineage))
 }
 
-/// Publishes a fork that the peer's record contains and that no lasting attribute has, because the CIB that won a merge never received it.
-/// If the peer were lost before it publishes the fork again, its record would be lost too. Then this node would take its own data for the
-/// newest.
+/// Publishes a fork (forced new cluster) that the peer's record contains and no lasting attribute does, because the CIB that won a merge
+/// never received it. If the peer were lost before it publishes the fork again, its record would be lost too. Then this node would take its
+/// own data for the newest.
 pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     let told = &cib.peer_record.as_ref()?.lineage;

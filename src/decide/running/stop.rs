@@ -157,8 +157,8 @@ fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }
 
-/// Returns the position at which this node's data ends, and before which no start in this boot may find its end. If the data ended further
-/// at an earlier stop, that end is kept: no etcd has served since (`upkeep`), so the data was put back between the two stops.
+/// Returns the position at which this node's data ends, which the next start in this boot compares with the data that it finds. If the data
+/// ended further at an earlier stop, that end is kept: no etcd has served since (`upkeep`), so the data was put back between the two stops.
 fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     let before = evidence.boot_state().and_then(|memory| memory.ended_at.clone());
     let Some(DataDir::Present(history)) = evidence.disk.known() else { return before };
@@ -172,8 +172,8 @@ fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     Some(before.filter(is_further).unwrap_or(now))
 }
 
-/// Returns whether a stop keeps this node's claim to run standalone. It does if the stop is half of a restart, or if the peer cannot see it
-/// because its machine has left the membership. Every other stop gives the claim up, so that the peer may continue without this node. So
+/// Returns whether a stop keeps this node's claim to run standalone. It does if the stop is half of a restart, or if the peer's machine has
+/// left the membership and so cannot see the stop. Every other stop gives the claim up, so that the peer may continue without this node. So
 /// does a stop after this member asked the peer to remove it, and the stop between two starts after several starts in vain.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let is_restart = evidence.notify.as_ref().is_some_and(|notify| notify.start.contains(&evidence.me.name));

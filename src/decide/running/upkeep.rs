@@ -188,12 +188,13 @@ pub(super) fn remember_voter(
     }))
 }
 
-/// Returns whether this voter of two holds everything that was acknowledged until now.
+/// Returns whether this voter of two holds everything that was acknowledged until now. The leader does, and so does a member that was one
+/// of two voters before.
 ///
-/// Between the log entry that promotes a learner, or removes a third voter, and its application the leader acknowledges writes without this
-/// member. Once the leader lists the same voters as this member does, what it has committed includes the last of these writes. So a voter
-/// that has committed as much lacks nothing. A third voter that leads may have removed itself: then the peer knows no more than this one.
-/// The leader itself lacks nothing, and a member that was one of two voters before has proved it.
+/// A new voter may lack writes: between the log entry that promotes it (or removes a third voter) and that entry's application, the leader
+/// acknowledges writes without it. Once the leader lists the same voters as this member, the leader has committed these writes. So a voter
+/// that has committed as much lacks nothing. If a third voter leads, it may have removed itself, and then the peer may lack the writes as
+/// well.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
     let voted = evidence.remembered_voter().is_some_and(was_one_of_two);

@@ -65,9 +65,9 @@ pub(super) fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &P
     wait_or_refuse(evidence, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
 
-/// Starts a sole voter, which needs no vote, or first waits for the peer's record. A peer that has just come back may know a fork that this
-/// node's CIB lost. Pacemaker probes the peer before any later start, so only a start that began before the peer came back has to wait
-/// here.
+/// Starts a sole voter, which needs no vote, or first waits for the peer's record. A peer that has just come back may know a fork (forced
+/// new cluster) that this node's CIB lost. Pacemaker probes the peer before any later start, so only a start that began before the peer
+/// came back has to wait here.
 fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let machine = evidence.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
     let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };

@@ -133,7 +133,7 @@ fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Pl
     Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
-/// Waits for an obstacle to a start to end. kubelet takes an order to end its own etcd, so a start waits for it with all its time. Any
+/// Waits for an obstacle to a start to end. kubelet ends its own etcd only by an order, so a start waits for that with all its time. Any
 /// other obstacle is reported soon. Meanwhile this node publishes its record, because the peer may wait for it.
 fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> Plan {
     let patience_ms = match obstacle {
@@ -237,8 +237,8 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
     }
 }
 
-/// Returns whether the configured primary publishes that it is the sole voter of a fork that this voter does not know. The primary then
-/// awaits no vote of this node, so this node joins it once it reaches it.
+/// Returns whether the configured primary publishes that it is the sole voter of a fork (forced new cluster) that this voter does not know.
+/// The primary then awaits no vote of this node, so this node joins the primary once it reaches it.
 fn primary_went_on(evidence: &Evidence, record: &PublishedState) -> bool {
     let is_the_peer = |name: &NodeName| name == evidence.peer_name();
     let is_beyond = |peer: &PublishedState| peer.lineage.is_beyond(&record.lineage);

@@ -25,8 +25,8 @@ pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Opt
     Some(Plan::then_look(vec![Effect::DropBackups(doomed)], LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Returns how many of the backups, oldest first, may be deleted, because they are from before this node last voted. The newest may come
-/// from a join that was cut short a moment ago. During a join no backup may be deleted.
+/// Returns how many of the backups, oldest first, may be deleted. If the data dir is blank, the newest one is kept, because it may come
+/// from a join that was cut short. During a join no backup may be deleted.
 fn dispensable(evidence: &Evidence, disk: &DataDir, room: &Room) -> usize {
     let may_join = evidence.last_note().is_none_or(|note| note.joins);
     match disk {

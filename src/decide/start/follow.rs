@@ -63,8 +63,8 @@ pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib:
 }
 
 /// Returns whether this data is a second history: this node ran standalone, no node has joined it since, and the peer that serves does not
-/// know its fork. Neither history is newer, so an operator has to choose. That is not needed if an operator has given this node up by name
-/// before: the peer's record then shows so, or counts more forks than this node does.
+/// know that. Neither history is newer, so an operator has to choose. That is not needed if an operator has given this node up by name
+/// before: the peer's record then shows so, or counts more forks (forced new clusters) than this node does.
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
     let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {
@@ -87,7 +87,7 @@ fn served_lineage(cib: &Cib) -> Option<&Lineage> {
     cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref())
 }
 
-/// Returns whether an operator gave up this node's history: the peer's record shows so, or counts more forks.
+/// Returns whether an operator gave up this node's history: the peer's record shows so, or counts more forks (forced new clusters).
 fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
     let served = served_lineage(cib);
     let counts_more = |own: &Lineage| served.is_some_and(|served| served.forks > own.forks);
@@ -105,8 +105,8 @@ fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: 
         || is_a_history_beside(evidence, disk, cib)
 }
 
-/// Returns whether this is a sole voter's data of a fork that the peer's history does not continue. Even if an operator gave it up, it may
-/// hold writes that exist nowhere else.
+/// Returns whether this is the data of a sole voter that ran standalone, and the peer's history does not continue it. Even if an operator
+/// gave it up, it may hold writes that exist nowhere else.
 fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     let served = served_lineage(cib);
     let note = evidence.last_note().filter(|note| note.alone_since.is_some());

@@ -99,7 +99,7 @@ pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -
 }
 
 /// Returns the position that this data had reached when this node announced that it runs standalone; `None` unless the data ends before it.
-/// An uncommitted end of the log may since have been replaced by entries of a later term, so such data does not count.
+/// Data of a later term counts as whole, because an uncommitted end of the log may have been replaced by entries of that term.
 fn behind_the_announcement(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let since = evidence.last_note()?.alone_since?;
     (history.last_index < since.index && history.last_term <= since.term).then_some(since)
@@ -178,8 +178,8 @@ pub(super) fn another_cluster(evidence: &Evidence, serving: &Etcd, cib: &Cib) ->
     (expected != serving.cluster_id).then_some(Refusal::AnotherClusterAnswers { address })
 }
 
-/// Returns whether the etcd at the peer's address may not be the peer's: its cluster is not that of this node's data, and the peer has
-/// published nothing about its own.
+/// Returns whether it is uncertain that the etcd at the peer's address is the peer's: its cluster is not that of this node's data, and the
+/// peer has published nothing about its own cluster.
 pub(super) fn may_be_a_strangers(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> bool {
     let is_unpublished = cib.peer_record.is_none() && cib.peer_identity.is_none();
     is_unpublished && own_cluster(evidence).is_some_and(|own| own != serving.cluster_id)

@@ -93,7 +93,7 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
 }
 
 /// Returns whether the peer serves without the member that this start launched. The peer has replaced the record from which this start was
-/// decided, for example with that of a restored snapshot, so no member will ever vote for this one.
+/// decided, for example with that of a restored snapshot, so no member will ever vote for the launched one.
 fn is_left_out(evidence: &Evidence) -> bool {
     let Fact::Known(cib) = &evidence.cib else { return false };
     // An etcd of another cluster at the peer's address has left nothing out.

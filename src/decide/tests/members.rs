@@ -52,8 +52,8 @@ pub(super) fn silent() -> Health {
     Health::Unknown("its certificate has ended".to_owned())
 }
 
-/// Row of the table: its name, the difference from a healthy cluster, the step for the last voter's id, what is said with it, and for one
-/// to five voters the rule that refuses the step; empty if it is allowed.
+/// Row of the table: its name, the difference from a healthy cluster, the step for the last voter's id, and the orders given with the step.
+/// For one to five voters it has the rule that refuses the step; the text is empty if the step is allowed.
 type Row = (&'static str, fn(&mut Membership), fn(u64) -> MemberStep, fn(u64) -> Said, [&'static str; VOTERS]);
 
 /// Orders given with a step: the member that is replaced, and an operator's confirmation.

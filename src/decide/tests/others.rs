@@ -199,8 +199,8 @@ fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
     assert!(matches!(plan.effects.as_slice(), [Effect::AddLearner { .. }, ..]), "{plan:?}");
 }
 
-/// Asserts the result on both nodes after OpenShift's restore script has put a snapshot on one of them, which has then no durable note and
-/// is the only voter of a new cluster.
+/// Asserts the result on both nodes after OpenShift's restore script has put a snapshot on one of them. That node is then the only voter of
+/// a new cluster, and has no durable note.
 #[test]
 fn a_restored_snapshot_counts_on_both_sides() {
     let restored = DataDir::Present(History {

@@ -69,7 +69,8 @@ fn a_sole_voter_whose_peer_knows_more_was_put_back_and_both_nodes_refuse() {
     }
 }
 
-/// Asserts that a peer that has left, or is a learner, proves an older disk if it knows entries as committed that the sole voter lacks.
+/// Asserts that a peer that has left, or is a learner, proves that the sole voter's disk was put back if the peer knows entries as
+/// committed that the sole voter lacks.
 #[test]
 fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));

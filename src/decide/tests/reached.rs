@@ -6,7 +6,8 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Progress, Request, RunMode, Via};
 
-/// Asserts that only the leader publishes its position, and only when the voters or the forks change, or after many entries.
+/// Asserts that only the leader publishes its position, and only when the voters change, a new cluster was forced, or many entries were
+/// written.
 #[test]
 fn the_leader_publishes_how_far_it_has_reached() {
     let says = |etcd: Etcd, said: Fact<Reached>| {
