@@ -304,7 +304,7 @@ impl Evidence {
     }
 
     /// Returns the durable note: an empty one if none was ever written, and `None` if it is unknown. A note about other data proves
-    /// nothing, so this then returns a note without forks that records that this member may have left.
+    /// nothing. Then this returns a note that counts no forced new cluster, and records that this member may have left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),

@@ -58,7 +58,7 @@ pub enum Machine {
     Offline,
 }
 
-/// State of a running etcd.
+/// State of a running etcd, as its answers show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Voice {
     pub cluster_id: String,

@@ -165,9 +165,10 @@ pub enum Effect {
     RestoreRecord,
     /// Publishes this member's id and its cluster's id in the CIB, for other programs.
     PublishIdentity(Identity),
-    /// Publishes the number of forks and their last author in the CIB, permanently.
+    /// Publishes in the CIB, permanently, how many forks (forced new clusters) there are, and which node made the last one.
     PublishLineage(Lineage),
-    /// Publishes the peer's number of forks and their last author in the CIB, permanently and on the peer's behalf.
+    /// Publishes in the CIB, permanently and for the peer, how many forks (forced new clusters) the peer has recorded, and which node made
+    /// the last one.
     PublishPeerLineage(Lineage),
     /// Publishes the node that is the sole voter in the CIB; `None` removes the entry.
     SetStandalone(Option<NodeName>),

@@ -190,7 +190,7 @@ pub enum ReasonStep {
         peer: NodeName,
         cause: Cause,
     },
-    /// The end of this node's claim to run standalone, before its etcd stops: etcd's network parts, and Pacemaker's does not.
+    /// The end of this node's claim to run standalone, before its etcd stops, because etcd's network is partitioned and Pacemaker's is not.
     YieldToPrimary {
         peer: NodeName,
     },
@@ -314,9 +314,10 @@ pub enum Refusal {
     },
     PeerSaysNothing,
     PeerDoesNotServe,
-    /// etcd's network parts, Pacemaker's does not, and this node has given up its claim to run standalone for the configured primary.
+    /// This node has given up its claim to run standalone for the configured primary, because etcd's network is partitioned and Pacemaker's
+    /// is not.
     YieldsToPrimary,
-    /// The configured primary runs standalone since etcd's network parted, and this node does not reach the primary's etcd.
+    /// The configured primary runs standalone because etcd's network is partitioned, and this node does not reach the primary's etcd.
     PrimaryNotReached,
     PeerNotConfirmed {
         why: String,

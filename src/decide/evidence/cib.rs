@@ -30,10 +30,10 @@ pub struct Cib {
     /// Node that is the sole voter; `None` if none is recorded.
     pub standalone_node: Option<NodeName>,
     pub learner_node: Option<NodeName>,
-    /// Largest lineage that any node recorded permanently (see [`Lineage`]). Data that knows fewer forks was left behind.
+    /// Largest lineage that any node recorded permanently (see [`Lineage`]). Data with a smaller one was left behind.
     pub lineage: Lineage,
-    /// Lineage in this node's own attribute (see [`Lineage`]); `peer_lineage` is the peer's. If both count as many forks but name different
-    /// authors, there are two histories.
+    /// Lineage in this node's own attribute (see [`Lineage`]); `peer_lineage` is the peer's. If both count equally many forced new
+    /// clusters, but by different nodes, there are two histories.
     #[serde(default)]
     pub own_lineage: Option<Lineage>,
     #[serde(default)]
@@ -131,9 +131,9 @@ impl PeerNode {
     /// Returns the state of a machine according to the history `agent` of its agent, with `Down` only if that is confirmed.
     ///
     /// Pacemaker expects a machine to be down as soon as the machine asks to shut down, while its resources run until they are stopped. If
-    /// the network parts in that time, each node sees the other one in that state. So Pacemaker's scheduler fences such a machine if its
-    /// history shows a resource that was not stopped. A clean shutdown leaves a successful stop in the history, and fencing erases the
-    /// history.
+    /// the network is partitioned in that time, each node sees the other one in that state. So Pacemaker's scheduler fences such a machine
+    /// if its history shows a resource that was not stopped. A clean shutdown leaves a successful stop in the history, and fencing erases
+    /// the history.
     #[must_use]
     pub fn as_confirmed_by(self, agent: PeerAgent) -> Self {
         match (self, agent) {
@@ -298,8 +298,8 @@ impl PublishedState {
     }
 }
 
-/// Number of new clusters that were forced in this history, and the node that forced the last one. This identifies a fork even if the ids,
-/// terms and indexes of two histories are equal.
+/// Number of forks of this history (new clusters that were forced), and the node that forced the last one. This identifies a fork even if
+/// the ids, terms and indexes of two histories are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Lineage {
     pub forks: u64,
@@ -339,7 +339,8 @@ const REDUNDANT: &str = "redundant";
 const ALONE: &str = "alone";
 
 impl Lineage {
-    /// Returns whether this lineage has more forks than `other`, or equally many with another node as author of the last one.
+    /// Returns whether this lineage counts more forced new clusters than `other`, or equally many of which another node forced the last
+    /// one.
     pub fn is_beyond(&self, other: &Self) -> bool {
         self.forks > other.forks || (self.forks == other.forks && self.by != other.by)
     }

@@ -29,7 +29,7 @@ pub struct DataEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reached {
     pub cluster_id: u64,
-    /// Number of forks in the history when etcd had reached this position.
+    /// Number of forks (forced new clusters) in the history when etcd had reached this position.
     pub forks: u64,
     pub position: LogPosition,
     /// True if two voters had this position.

@@ -64,7 +64,7 @@ pub enum NoLoneBoot {
     AnotherMember {
         member: MemberId,
     },
-    /// L3: the CIB records a fork that this node's data does not have.
+    /// L3: the CIB records a fork (forced new cluster) that this node's data does not have.
     LeftBehind,
     /// L3: this node's data ends before a position that it had reached.
     PutBack,

@@ -40,7 +40,7 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
 }
 
 /// Returns the write of the position at which a newly forced cluster begins, if an operator chose data that ends before a position that it
-/// had reached. From then on that data counts as whole, and every later fork holds at least as much.
+/// had reached. From then on that data counts as whole, and every cluster that is forced later holds at least as much.
 fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     // A running etcd has what was reached, also one that is silent.
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
@@ -59,12 +59,12 @@ fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     is_void.then(|| Effect::Remember(BootState { voter: None, ..memory.clone() }))
 }
 
-/// Returns the durable note of the announcement that this node will run standalone; `None` if the present note is unknown.
+/// Returns the durable note with which this node announces that it will run standalone; `None` if the present note is unknown.
 ///
-/// An announcement that was not carried out is not repeated, because the fork that it counts never happened. That is so while its note
-/// names no voter ([`carried_out`]), or a voter that still votes with this node. While etcd is silent, it is unknown whether that voter
-/// still votes, and a new fork is counted. A new fork is also counted at an operator's confirmation: the peer may have taken over the last
-/// count and continued from it.
+/// The note counts one more fork (forced new cluster). If the last announcement was not carried out, it counts none, because that fork
+/// never happened. That is so while the note names no voter ([`carried_out`]), or a voter that still votes with this node. While etcd is
+/// silent, it is unknown whether that voter still votes, and a fork is counted. One is also counted at an operator's confirmation, because
+/// the peer may have taken over the last count and continued from it.
 fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
@@ -112,8 +112,8 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     told.voters().map(|member| member.id).find(|id| *id != told.member_id)
 }
 
-/// Returns the publication of this node's record with a new fork, because the node will run standalone. `nonce` distinguishes this write
-/// from every other one.
+/// Returns the publication of this node's record with one more fork (forced new cluster), because the node will run standalone. `nonce`
+/// distinguishes this write from every other one.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);

@@ -64,8 +64,9 @@ pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
 /// Returns whether this node's data provably holds every acknowledged write.
 ///
 /// First, this node's etcd ran as a voter in this boot until the peer was lost, so nothing was acknowledged without it. Second, no node has
-/// recorded a fork that this node does not know, nor published that it is the sole voter. An agent of another kind publishes only the
-/// latter before it forces a new cluster. Entries of an earlier time were removed before this boot remembered a voter (see `upkeep`).
+/// recorded a forced new cluster that this node does not know, nor published that it is the sole voter. An agent of another kind publishes
+/// only the latter before it forces a new cluster. Entries of an earlier time were removed before this boot remembered a voter (see
+/// `upkeep`).
 pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
     has_proof(evidence, history.cluster_id, history.member_id) && put_back_from(evidence, history).is_none()
 }
@@ -107,7 +108,7 @@ pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState)
     !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || is_void)
 }
 
-/// Returns whether the peer's record contains every recorded fork that this node does not know.
+/// Returns whether the peer's record contains every recorded fork (forced new cluster) that this node does not know.
 fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> bool {
     let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
     is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer)
@@ -151,7 +152,7 @@ pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
 }
 
-/// Returns whether the peer's record names the peer as the sole voter: this node's member was removed there, and no fork records that.
+/// Returns whether the peer's record names the peer as the sole voter: this node's member was removed there without a forced new cluster.
 fn peer_votes_alone(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter)

@@ -67,7 +67,7 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: ReasonSt
 }
 
 /// Calls a recovery off if the peer has come back and may vote, a third voter votes, or this node's etcd has a leader. etcd is not stopped,
-/// and no vote is cast by proxy. The recorded fork stays recorded, and does not count: see `proof::is_newest`.
+/// and no vote is cast by proxy. The CIB still records a forced new cluster, which does not count: see `proof::is_newest`.
 pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
     (evidence.has_a_leader() || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
 }

@@ -79,7 +79,7 @@ fn may_go_on(cib: &Cib) -> bool {
         && !cib.peer_leaves
 }
 
-/// Node that yields when etcd's network parts, for operators.
+/// Node that yields while etcd's network is partitioned, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yielding {
     /// This node yields in `seconds` seconds.

@@ -8,8 +8,8 @@ use crate::decide::standing::{Standing, classify};
 /// Number of log entries after which the leader publishes its position again. It is large because each change writes the CIB to disk.
 const LAG: u64 = 10_000;
 
-/// Publishes the leader's log position if it differs enough from the published one: another number of voters, another fork or cluster, or
-/// many entries.
+/// Publishes the leader's log position if it differs enough from the published one: another number of voters, another cluster, a forced new
+/// cluster, or many entries.
 pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     if !etcd.leads() || etcd.has_more_than_two_voters() {
         return None;

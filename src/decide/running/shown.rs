@@ -49,7 +49,7 @@ fn fence_wait_as_seen(request: Request, evidence: &Evidence, plan: &Plan) -> Opt
 }
 
 /// Returns whether this node has no vote, because it joins or is a learner; `None` if that is unknown yet. A survivor without a vote
-/// refuses to run standalone, so after a network partition the other node must survive.
+/// refuses to run standalone, so in a partition of the network the other node must survive.
 fn holds_no_vote(request: Request, evidence: &Evidence, plan: &Plan) -> Option<bool> {
     if request == Request::Stop {
         return Some(false);

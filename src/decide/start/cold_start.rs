@@ -28,7 +28,7 @@ pub(in crate::decide) struct Cluster<'a> {
     pub(in crate::decide) names: [&'a str; 2],
     /// True if the CIB records that a cluster once existed.
     pub(in crate::decide) recorded: bool,
-    /// Largest number of forks that any node recorded permanently. Losing a disk does not reduce it.
+    /// Largest number of forks (forced new clusters) that any node recorded permanently. Losing a disk does not reduce it.
     pub(in crate::decide) forks: u64,
     pub(in crate::decide) chosen: Chosen,
     /// Log position that the leader last published.
@@ -86,8 +86,9 @@ impl Chosen {
 /// Returns the result of the table of cold starts (rule R2) for two nodes' records.
 ///
 /// Member ids are never reused, so two voters that name each other have one history, whatever else is recorded. Two plain starts keep every
-/// entry of it, and nothing is wiped or forced. Data that knows fewer forks than were recorded is not the newest, because a node continued
-/// without it. If that node has no data now, its writes are lost, and only an operator gives them up.
+/// entry of it, and nothing is wiped or forced. If the CIB records more forks (forced new clusters) than some data knows, a node continued
+/// without that data, and the data is not the newest. If that node has no data now, its writes are lost, and only an operator gives them
+/// up.
 pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster<'_>) -> ColdStart {
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
@@ -204,9 +205,10 @@ pub(in crate::decide) fn answer_here(
     }
 }
 
-/// Returns whether `voter`, which lists `other` as its second voter, may have been forced into a fork that the sole voter's data does not
-/// know. Such a fork comes from an operator's confirmation. Either the sole voter's member is no part of it, or `voter` recorded it and
-/// claims to run standalone. `voter` may already be the only voter of the fork, which its record shows only after its next start.
+/// Returns whether `voter`, which lists `other` as its second voter, may have been forced into a new cluster (a fork) that the sole voter's
+/// data does not know. Such a fork comes from an operator's confirmation. Either the sole voter's member is no part of it, or `voter`
+/// recorded it and claims to run standalone. `voter` may already be the only voter of the fork, which its record shows only after its next
+/// start.
 fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done
@@ -241,7 +243,7 @@ pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState)
     classify(&peer.disk) == Standing::Learner && histories.is_some_and(|(peer, me)| is_one_cluster(peer, me))
 }
 
-/// Ranks the data of two voters that do not name each other: the one with more forks has the newer history.
+/// Ranks the data of two voters that do not name each other: the one with more forks (forced new clusters) has the newer history.
 fn unrelated(
     me: &PublishedState,
     peer: &PublishedState,

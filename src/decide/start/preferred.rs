@@ -21,7 +21,7 @@ pub(in crate::decide) enum Kept {
 pub(super) struct Known<'a> {
     /// This node's name, and the peer's.
     pub(super) names: [&'a str; 2],
-    /// Largest number of forks that any node recorded permanently.
+    /// Largest number of forks (forced new clusters) that any node recorded permanently.
     pub(super) forks: u64,
     /// Lineages that this node and the peer once recorded for themselves, in this order.
     pub(super) recorded: [Option<&'a Lineage>; 2],
@@ -55,8 +55,8 @@ fn agreed(me: &PublishedState, peer: &PublishedState, [own, peers]: [&str; 2]) -
     }
 }
 
-/// Returns whether a fork is known that the record `kept` does not count. Of two histories with equally many forks neither is known to be
-/// newer.
+/// Returns whether a fork (forced new cluster) is known that the record `kept` does not count. Of two histories with equally many forks
+/// neither is known to be newer.
 fn was_left_behind(kept: &PublishedState, other: &PublishedState, forks: u64) -> bool {
     kept.lineage.forks < forks.max(other.lineage.forks)
 }

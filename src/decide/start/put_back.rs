@@ -21,8 +21,8 @@ pub(super) fn are_copies(one: &PublishedState, other: &PublishedState) -> bool {
 }
 
 /// Returns whether a former peer's data proves that the sole voter's disk was put back to an earlier state: the peer knows entries as
-/// committed that the sole voter lacks, or voted in a later term. It proves nothing if the sole voter counts more forks, because an
-/// operator then gave up what the former peer has.
+/// committed that the sole voter lacks, or voted in a later term. It proves nothing if the sole voter counts more forks (forced new
+/// clusters), because an operator then gave up what the former peer has.
 pub(super) fn proves_put_back(former: &PublishedState, sole: &PublishedState) -> bool {
     let Some((peer, me)) = of_one_cluster(former, sole) else { return false };
     let voted = match classify(&former.disk) {
@@ -41,7 +41,8 @@ pub(super) fn left_more(departed: &PublishedState, voter: &PublishedState) -> bo
     departed.lineage.forks >= voter.lineage.forks && of_one_cluster(departed, voter).is_some_and(proves)
 }
 
-/// Returns whether a record's data ends before a position that it had reached, or lacks a fork that its own node has recorded.
+/// Returns whether a record's data ends before a position that it had reached, or lacks a fork (forced new cluster) that its own node has
+/// recorded.
 pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, reached: Option<&Reached>) -> bool {
     let DataDir::Present(history) = &record.disk else { return false };
     let has_lost_a_fork = recorded.is_some_and(|recorded| recorded.forks > record.lineage.forks);
@@ -120,8 +121,8 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
 ///
 /// Each of two voters had what both committed, so an operator has since put older data here. If etcd died here, nothing shows where its
 /// data ended, and an entry that only the peer has counts as committed. If an operator gave up what only the peer has, this node counts a
-/// fork that the peer does not, and the peer's record proves nothing. A fork that this node recorded without an operator does not count so,
-/// because it rests on this data.
+/// fork (forced new cluster) that the peer does not, and the peer's record proves nothing. A fork that this node recorded without an
+/// operator does not count so, because it rests on this data.
 fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let peer = evidence.cib.known()?.peer_record.as_ref()?;
     let DataDir::Present(theirs) = &peer.disk else { return None };

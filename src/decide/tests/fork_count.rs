@@ -28,7 +28,7 @@ fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     assert_eq!(announces(None), Some((forks(1, "node1"), Some(PEER))));
 }
 
-/// Asserts that a new fork is counted while etcd is silent, because nothing shows which voter its data lists.
+/// Asserts that one more fork (forced new cluster) is counted while etcd is silent, because nothing shows which voter its data lists.
 #[test]
 fn a_fork_is_counted_again_while_etcd_is_silent() {
     let announces = |without: Option<u64>| {

@@ -65,8 +65,8 @@ fn a_sole_voter_does_not_start_beside_a_history_of_its_peers_own() {
     assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
 }
 
-/// Asserts that a voter of two replaces a rival fork of the same count in its own attribute, because two voters with a leader have one
-/// history.
+/// Asserts that a voter of two corrects a rival fork (forced new cluster) of the same count in its own attribute, because two voters with a
+/// leader have one history.
 #[test]
 fn a_voter_of_two_publishes_the_lineage_that_was_settled() {
     let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
@@ -165,8 +165,8 @@ fn as_many_forks_by_another_node_are_another_history() {
     assert_eq!(run_mode(&knows("node2")), None);
 }
 
-/// Asserts that any action publishes a fork that only the peer's record contains. When two CIBs met, the one that won had not received the
-/// fork.
+/// Asserts that any action publishes a fork (forced new cluster) that only the peer's record contains. When two CIBs met, the one that won
+/// had not received the fork.
 #[test]
 fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     let kept = Effect::PublishPeerLineage(forks(1, "node2"));
@@ -191,8 +191,8 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
 }
 
-/// Asserts that a probe publishes the fork of an etcd that ran standalone and has no leader yet, after Pacemaker came back next to it. The
-/// peer may start once the probe has ended.
+/// Asserts that a probe publishes the fork (forced new cluster) of an etcd that ran standalone and has no leader yet, after Pacemaker came
+/// back next to it. The peer may start once the probe has ended.
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));

@@ -311,7 +311,7 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
 }
 
 /// Asserts that `force_new_cluster` does not give up a peer that publishes itself as the sole voter. The peer's etcd removed this member
-/// without a recorded fork, so the peer has writes that exist nowhere else.
+/// without a forced new cluster, so the peer has writes that exist nowhere else.
 #[test]
 fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() {
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..at_rest().at_the_barrier() };

@@ -14,8 +14,8 @@ fn leading(leaderless_for_s: Option<u64>) -> Leading {
     Leading { primary, delay_s: 60, patience_s: PATIENCE_S, leaderless_for_s, boot_s: 1_000, ..Leading::default() }
 }
 
-/// Returns a parted pair in which node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or clears its claim to run
-/// standalone in its record and in its memory.
+/// Returns a pair with a partition of etcd's network, in which node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or
+/// clears its claim to run standalone in its record and in its memory.
 fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let mut evidence = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| {
@@ -32,7 +32,7 @@ fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     Evidence { peer_etcd, leading, notify: None, budget_ms: 23_000, ..evidence }
 }
 
-/// Returns a parted pair in which node1 has waited long enough to yield.
+/// Returns a pair with a partition of etcd's network, in which node1 has waited long enough to yield.
 fn parted() -> Evidence {
     parted_since(Some(PATIENCE_S), true)
 }
@@ -198,7 +198,8 @@ fn the_primary_runs_standalone_by_a_restart() {
     }
 }
 
-/// Asserts that a node that yielded waits at its start for the primary, which has a fork that the node's data does not know.
+/// Asserts that a node that yielded waits at its start for the primary, which has since forced a new cluster that the node's data does not
+/// know.
 #[test]
 fn a_node_that_yielded_starts_once_it_reaches_the_primary() {
     let at_start = |lineage: Lineage, voters: &[u64]| {

@@ -309,7 +309,8 @@ fn data_that_ends_before_its_own_announcement_was_put_back() {
     assert_eq!(runs(&since(2, 1_001)), Some(RunMode::Normally));
 }
 
-/// Asserts that data is refused if the node's own attribute has a fork that its durable note lacks: disk and note were put back together.
+/// Asserts that data is refused if the node's own attribute has a fork (forced new cluster) that its durable note lacks: disk and note were
+/// put back together.
 #[test]
 fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
     let sole = at_rest().both_start().with_disk(reaching(ME, &[ME], (3, 1_000)));
@@ -372,7 +373,7 @@ fn a_note_that_is_about_other_data_vouches_for_nothing() {
     assert!(!is_harmless(&first(Request::Start, &own)));
 }
 
-/// Asserts that data without a durable note about it may have left, even if the CIB records no fork.
+/// Asserts that data without a durable note about it may have left, even if the CIB records no forced new cluster.
 #[test]
 fn data_of_which_nothing_is_known_may_have_left() {
     let blank = moved_back().both_start().with_peer_record(DataDir::Blank).cib_with(|cib| cib.lineage = forks(0, ""));

@@ -169,7 +169,8 @@ fn a_parameter_keeps_nothing_while_the_peers_etcd_may_serve() {
     assert_eq!(refusal(&serving), Some(Refusal::HistoriesSplit));
 }
 
-/// Asserts that this node keeps its history aside and joins a serving peer that both nodes' parameters prefer, if both count as many forks.
+/// Asserts that this node keeps its history aside and joins a serving peer that both nodes' parameters prefer, if both count equally many
+/// forced new clusters.
 #[test]
 fn a_history_beside_the_primarys_that_serves_is_kept_aside_for_it() {
     let serving = |name: &str, change: fn(&mut Cib)| {

@@ -278,7 +278,7 @@ pub(super) fn progress(plan: Plan) -> Progress {
     }
 }
 
-/// Returns whether a plan destroys no data and makes no fork.
+/// Returns whether a plan destroys no data and forces no new cluster.
 pub(super) fn is_harmless(plan: &Plan) -> bool {
     use crate::decide::plan::RunMode;
     !plan.effects.iter().any(|effect| {
