@@ -289,7 +289,6 @@ impl Evidence {
 
     /// Returns whether the CIB records a fork (forced new cluster) that this node's data lacks: another node continued without this one.
     /// Also returns true if this node's own forks are unknown.
-    /// this node's own forks are unknown.
     pub fn was_left_behind(&self) -> bool {
         let own = self.own_lineage();
         let is_beyond = |lineage: &Lineage| own.as_ref().is_none_or(|own| lineage.is_beyond(own));

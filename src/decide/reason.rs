@@ -81,7 +81,7 @@ pub enum Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
-    /// Visibility of the record that this node has just published.
+    /// Wait until the record that this node has just published is visible in the CIB.
     OwnRecord,
     PeerRecord {
         peer: NodeName,
@@ -89,44 +89,44 @@ pub enum Wait {
     PeerToServe {
         peer: NodeName,
     },
-    /// Confirmation by fencing, or by the peer itself, of whether the peer runs.
+    /// Wait until fencing, or the peer itself, confirms whether the peer runs.
     PeerConfirmed {
         peer: NodeName,
         why: String,
     },
-    /// An answer of this node's etcd that names a leader.
+    /// Wait until this node's etcd answers and has a leader.
     OwnLeader,
-    /// An answer of this node's etcd.
+    /// Wait until this node's etcd answers.
     OwnAnswer {
         why: String,
     },
-    /// A learner that comes close to the leader.
+    /// Wait until a learner comes close to the leader.
     LearnerToCatchUp {
         lag: u64,
     },
-    /// The first answer of a learner that was listed or started a moment ago.
+    /// Wait until a learner answers for the first time, after it was listed or started.
     Learner,
-    /// A second consecutive observation of the peer close to the leader, before leadership moves to the peer.
+    /// Wait for a second consecutive observation of the peer close to the leader, before leadership moves to the peer.
     SecondLook {
         peer: NodeName,
     },
-    /// The end of an obstacle, before a start fails, because Pacemaker counts failed starts.
+    /// Wait for an obstacle to end before a start fails, because Pacemaker counts failed starts.
     BeforeFailing {
         refusal: Refusal,
         peer: NodeName,
     },
-    /// The peer's vote for this node's start. etcd runs without a leader until then.
+    /// Wait for the peer's vote in this node's start. etcd runs without a leader until then.
     PeerVote {
         peer: NodeName,
     },
     EtcdToStop,
-    /// A later action with enough time for the next step.
+    /// Wait for a later action that has enough time for the next step.
     MoreTime,
-    /// The end of a restart of etcd by a program other than Pacemaker.
+    /// Wait until a program other than Pacemaker has restarted etcd.
     Restart,
-    /// The end of a change to the container that an earlier action began and left half done.
+    /// Wait for the end of a change to the container that an earlier action left half done.
     EarlierAction,
-    /// The end of an obstacle to a start of etcd.
+    /// Wait for the end of an obstacle to a start of etcd.
     WayToBeFree {
         obstacle: Obstacle,
     },

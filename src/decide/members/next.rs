@@ -18,12 +18,12 @@ pub enum Next {
 /// Point of a replacement at which the old member is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// Before the new member is listed, because etcd lists no learner while a voter is down.
+    /// The old member is removed before the new one is listed, because etcd lists no learner while a voter is down.
     First,
-    /// Just before the new member is promoted. If the dead voter were still listed, the promotion would raise the majority that must not
-    /// fail.
+    /// The old member is removed just before the new one is promoted. If the dead voter were still listed, a promotion would raise the
+    /// number of voters that must not fail.
     BeforeTheVote,
-    /// Once the new member votes.
+    /// The old member is removed once the new one votes.
     Last,
 }
 

@@ -100,8 +100,8 @@ fn a_cluster_of_one_node_is_held_to_what_the_cib_records() {
     assert!(matches!(refused, Refusal::NoProofThatPeerDidNotGoOn { .. }), "{refused:?}");
 }
 
-/// Asserts that only a voter's record contains the request to be removed, and not while etcd has a leader, because a member with a leader
-/// is listed.
+/// Asserts that a record contains a member's request to be removed only if the member votes and has no leader, because a member with a
+/// leader is listed.
 #[test]
 fn the_record_of_a_voter_has_that_it_asked_to_be_removed() {
     let evidence = |disk: DataDir| Evidence { note: asked_to_be_removed(), ..at_rest().with_disk(disk) };
