@@ -15,47 +15,50 @@ macro_rules! patiences {
 }
 
 patiences! {
-    /// A start waits so long for a peer that starts at the same time, in parallel.
+    /// Milliseconds for which a start waits for a peer that starts at the same time, in parallel.
     PATIENCE_WITH_A_STARTING_PEER_MS = 60_000;
-    /// A start waits so long for a peer that can act only once this start has ended. A longer wait would only block the peer.
+    /// Milliseconds for which a start waits for a peer that can act only once this start has ended. A longer wait would only block the
+    /// peer.
     PATIENCE_WITH_A_BLOCKED_PEER_MS = 4_000;
-    /// A sole voter's start waits so long for a peer while the peer's machine is joining the cluster.
+    /// Milliseconds for which a sole voter's start waits for a peer while the peer's machine is joining the cluster.
     PATIENCE_WITH_A_JOINING_PEER_MS = 15_000;
-    /// An action waits so long for something that it wrote to appear in its own CIB.
+    /// Milliseconds for which an action waits for its own write to appear in this node's CIB.
     PATIENCE_WITH_THE_CIB_MS = 15_000;
-    /// A start waits so long for another process to free a port that etcd needs.
+    /// Milliseconds for which a start waits until another process frees a port that etcd needs.
     PATIENCE_WITH_A_PORT_MS = 60_000;
-    /// Once a few starts have failed, a further one fails no earlier than this. What Pacemaker does between two failed starts costs both
-    /// nodes time.
+    /// Least milliseconds that a start takes before it fails, once a few starts have failed. Pacemaker's work between two failed starts
+    /// costs both nodes time.
     PACE_MS = 16_000;
-    /// Before a vote proxy votes, the agent waits so long for etcd to report its term, and for the term to stop changing.
+    /// Milliseconds for which the agent waits, before a vote proxy votes, for etcd to report its term, and for the term to stop changing.
     PATIENCE_WITH_A_TERM_MS = 2_000;
-    /// After a vote proxy's vote, which takes up to 7 s, the agent waits so long for etcd to report its state. All clients of that etcd ask
-    /// it at once when it serves again.
+    /// Milliseconds for which the agent waits for etcd to report its state after a vote proxy, counted from the beginning of its vote,
+    /// which takes up to 7 s. All clients of that etcd ask it at once when it serves again.
     PATIENCE_AFTER_A_VOTE_MS = 10_000;
-    /// A plain start waits so long for etcd to have a leader. After that, etcd runs without one and waits for the peer's vote.
+    /// Milliseconds for which a plain start waits for etcd to have a leader. After that, etcd runs without one and waits for the peer's
+    /// vote.
     PATIENCE_FOR_A_LEADER_MS = 5_000;
-    /// A plain start waits so long for etcd to have a leader before it checks whether the peer serves without this member.
+    /// Milliseconds for which a plain start waits for etcd to have a leader before it checks whether the peer serves without this member.
     PATIENCE_WITH_A_STALE_RECORD_MS = 1_000;
-    /// A monitor waits so long for an etcd that does not answer before it fails.
+    /// Milliseconds for which a monitor waits for an etcd that does not answer, before the monitor fails.
     PATIENCE_WITH_A_SILENT_ETCD_MS = 12_000;
-    /// A monitor waits so long for a container that a program other than Pacemaker restarts. podman gives etcd 10 s to end.
+    /// Milliseconds for which a monitor waits for a container that a program other than Pacemaker restarts. podman gives etcd 10 s to end.
     PATIENCE_WITH_A_RESTART_MS = 15_000;
-    /// A monitor waits so long for a learner that has almost caught up. Any action waits so long for a new voter's claim to run standalone
-    /// to appear in the CIB. The next monitor continues.
+    /// Milliseconds for which a monitor waits for a learner that has almost caught up, and any action for a new voter's claim to run
+    /// standalone to appear in the CIB. The next monitor continues.
     PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS = 5_000;
-    /// The notification after the peer's start waits so long for a learner that is catching up. Monitors continue afterwards.
+    /// Milliseconds for which the notification after the peer's start waits for a learner that is catching up. Monitors continue
+    /// afterwards.
     PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS = 15_000;
-    /// The notification after the peer's start waits so long for the first answer of a node that joins.
+    /// Milliseconds for which the notification after the peer's start waits for the first answer of a node that joins.
     PATIENCE_WITH_A_JOINER_MS = 3_000;
-    /// A promotion waits so long for a learner to become a voter.
+    /// Milliseconds for which a promotion waits for a learner to become a voter.
     PATIENCE_WITH_A_VOTE_MS = 15_000;
-    /// A stop waits so long for a hand-over of leadership before the member leaves without one.
+    /// Milliseconds for which a stop waits for a hand-over of leadership before the member leaves without one.
     PATIENCE_WITH_THE_HANDOVER_MS = 2_000;
-    /// A stop spends at most so long on leaving the member list, so that a peer that does not answer cannot use up its time.
+    /// Milliseconds that a stop spends at most on leaving the member list, so that a peer that does not answer cannot use up its time.
     PATIENCE_WITH_LEAVING_MS = 10_000;
-    /// A stop or a start waits so long for an earlier action that changes the container before it ends that action. podman takes a second
-    /// or two for a start.
+    /// Milliseconds for which a stop or a start waits for an earlier action that changes the container, before it ends that action. podman
+    /// takes a second or two for a start.
     PATIENCE_WITH_AN_EARLIER_ACTION_MS = 10_000;
 }
 

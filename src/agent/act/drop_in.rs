@@ -13,8 +13,9 @@ const TRANSIENT: &str = "/run/systemd/transient";
 const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
 const RELOAD_TAKES: Duration = Duration::from_secs(20);
 
-/// Writes systemd's drop-in files for the container `id`, so that systemd stops it in the right order. This is repeated after each start,
-/// because systemd forgets a stopped container's scopes. etcd also runs without the files, so a failure is only logged.
+/// Writes systemd's drop-in files for the container `id`. With them, systemd stops Pacemaker, and so etcd in good order, before it ends the
+/// container at a shutdown. The files are written after each start, because systemd forgets a stopped container's scopes. etcd also runs
+/// without them, so a failure is only logged.
 pub(crate) fn write(context: &Context, id: &str) {
     if !context.params.drop_in_dependency {
         return;

@@ -23,7 +23,7 @@ const LONGEST_PATH: usize = 48;
 pub struct Deployment {
     pub image: String,
     pub data_dir: PathBuf,
-    /// Path of the CA's certificate inside the container. `server` and `peer` are such paths of a certificate and a key.
+    /// Path of the CA's certificate inside the container. `server` and `peer` are paths inside the container of a certificate and its key.
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer: Pair,

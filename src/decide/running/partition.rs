@@ -107,7 +107,7 @@ fn is_well(cib: &Cib) -> bool {
 }
 
 impl Yielding {
-    /// Returns the yielding as a sentence for operators.
+    /// Returns a sentence for operators about the node that yields.
     pub fn sentence(self, peer: &str) -> String {
         match self {
             Self::ThisNode { seconds } => {
