@@ -26,7 +26,8 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     addresses(context)
 }
 
-/// Checks that the data dir could be renamed for a backup before a join. An etcd that runs already is restarted without this check.
+/// Checks that the data dir could be renamed for a backup before a join. A start only logs the error, so that an etcd that ran before is
+/// restarted.
 pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
     data_dir::mounted_member(data_dir).map_or(Ok(()), |member| {
         Err(Invalid::here(format!(

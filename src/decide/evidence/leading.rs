@@ -50,7 +50,7 @@ pub enum Cause {
     Reach,
 }
 
-/// The leader's memory of a hand-over that is due and that nothing has obstructed since `since_s`.
+/// Hand-over of leadership that is due, as the leader's agent remembers it. Nothing has obstructed it since `since_s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HandOver {
     pub cause: Cause,

@@ -223,9 +223,10 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
     Some(evidence.refuse(proof::without_proof(evidence, position)))
 }
 
-/// Fails a voter that waits for a peer that has lost its data or has left, because that peer's vote never comes. Since this node published
-/// its record, it may have become a voter or the sole voter, or may have missed that its peer ran standalone. Its next start reads its
-/// data, and runs standalone or reports what an operator can do. A sole voter needs no vote, and is only slow.
+/// Fails a voter that waits for a peer that has lost its data or has left, because that peer's vote never comes. This node's published
+/// record may be outdated: the node may have become a voter or the sole voter since, or may have missed that its peer ran standalone. Its
+/// next start reads its data, and runs standalone or reports what an operator can do. A sole voter does not fail, because it needs no vote,
+/// and is only slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
     if proof::votes_among_many(evidence) {
         return None;

@@ -58,7 +58,7 @@ fn ends_before(history: &History, reached: &Reached) -> bool {
     history.cluster_id == reached.cluster_id && history.last_index < least(history, reached).index
 }
 
-/// Returns the position before which the data may not end. Data that ends before it was put back to an earlier state.
+/// Returns the least position at which the data must end. Data that ends before it was put back to an earlier state.
 fn least(history: &History, reached: &Reached) -> LogPosition {
     let is_alone = history.is_voter() && history.voters.len() == 1;
     let LogPosition { term, index } = reached.position;
