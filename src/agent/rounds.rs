@@ -18,8 +18,8 @@ const FAILURES_ALLOWED: u32 = 3;
 /// Pause after a round (observe, decide, act) that failed. `PAUSE_AFTER_MANY` is the one after several consecutive failures.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
-/// Number of observations for which an action must have time before it observes again: one to observe, and one to act on the result.
-/// Otherwise it ends, and the next action continues.
+/// Number of further observations for which an action must have time: one to observe, and one to act on the result. Without that time the
+/// action ends, and the next action continues.
 const LOOKS_LEFT: u32 = 2;
 
 /// Result of an action.

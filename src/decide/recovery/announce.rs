@@ -39,8 +39,8 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
-/// Returns the write of the position at which a newly forced cluster begins, if an operator chose data that ends before a position that it
-/// had reached. From then on that data counts as whole, and every cluster that is forced later holds at least as much.
+/// Returns the write of the position at which a newly forced cluster begins. It is needed if an operator chose data that ends before a
+/// position that had been reached. From then on that data counts as whole, and every cluster that is forced later holds at least as much.
 fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     // A running etcd has what was reached, also one that is silent.
     let DataDir::Present(history) = evidence.disk.known()? else { return None };

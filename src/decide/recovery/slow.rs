@@ -10,8 +10,8 @@ use crate::decide::timing::{
 
 /// Least number of observations in a wait. With fewer, a slow machine would not see what it waits for.
 const LOOKS_AT_LEAST: u64 = 3;
-/// Number of consecutive actions that may leave a recovery to the next one. The notification after fencing has twice a monitor's time, and
-/// may follow a monitor. If it lacks the time as well, etcd has to be restarted by a start.
+/// Number of consecutive actions that may leave a recovery to the next one. The notification after fencing may be the second of them, and
+/// has twice a monitor's time. If that is not enough either, only a start has the time to restart etcd.
 const POSTPONED_AT_MOST: u64 = 3;
 
 /// Returns the wait `ms`, or a longer one on a machine so slow that it would have too few observations in that time.

@@ -72,8 +72,8 @@ fn told(evidence: &Evidence) -> Vec<Effect> {
 /// below the threshold. It is high enough to be seen, and for a start to take its time.
 const FAILURES_LEFT: u64 = 8;
 
-/// Number of failed starts that stay counted in Pacemaker on a serving node. Starts count as failing for good at `QUICK_FAILURES` more, and
-/// that sum must not exceed [`FAILURES_LEFT`].
+/// Number of failed starts that stay counted in Pacemaker on a serving node. After `QUICK_FAILURES` more, starts count as failing for good,
+/// and that sum must not exceed [`FAILURES_LEFT`].
 const START_FAILURES_LEFT: u64 = FAILURES_LEFT - QUICK_FAILURES;
 
 /// Returns the effects that reduce Pacemaker's failure counts to [`FAILURES_LEFT`].
