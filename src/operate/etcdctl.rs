@@ -15,18 +15,18 @@ use crate::operate::failure::Failure;
 use crate::operate::node;
 
 const PROGRAM: &str = "etcdctl";
-/// The version of the API. etcdctl 3.4 and later default to it; an older one needs the variable.
+/// The environment variable that selects etcd's API 3. etcdctl before 3.4 needs it, and later versions default to it.
 const API: (&str, &str) = ("ETCDCTL_API", "3");
 const ENDPOINTS: &str = "ETCDCTL_ENDPOINTS";
-/// The CA, the certificate and its key.
+/// Names of the environment variables for the paths of the CA, the client certificate and its key.
 const FILES: [&str; 3] = ["ETCDCTL_CACERT", "ETCDCTL_CERT", "ETCDCTL_KEY"];
-/// The option that sets the same as each variable. etcdctl refuses a call that has both.
+/// The etcdctl option that sets the same as each environment variable. etcdctl refuses a call that has both.
 const OPTIONS: [(&str, &str); 4] =
     [(ENDPOINTS, "--endpoints"), (FILES[0], "--cacert"), (FILES[1], "--cert"), (FILES[2], "--key")];
-/// Longest time for this node's etcd to accept a connection.
+/// Timeout of the connection that shows whether this node's etcd runs.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A program that replaces this process, with its arguments and its environment.
+/// A program that is to replace this process, with its arguments and its environment.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Call {
     program: &'static str,
@@ -35,14 +35,14 @@ pub struct Call {
 }
 
 impl Call {
-    /// Replaces this process by the program. Returns only if that fails.
+    /// Replaces this process by the program, and so returns only if that fails.
     pub fn become_it(&self) -> Failure {
         Programs::default().become_it(self.program, &self.args, &self.variables).into()
     }
 }
 
-/// Returns the program that runs the arguments `typed` against this node's etcd. `has_terminal` is true if standard
-/// input and output are a terminal.
+/// Returns the call of etcdctl with the arguments `typed` against this node's etcd, or against the peer's if this node's does not run.
+/// `has_terminal` is true if standard input and output are a terminal.
 pub fn call(resource: Option<&str>, typed: &[OsString], has_terminal: bool) -> Result<Call, Failure> {
     node::must_be_root()?;
     let context = node::context(resource)?;
@@ -65,14 +65,14 @@ pub fn call(resource: Option<&str>, typed: &[OsString], has_terminal: bool) -> R
     Ok(Call { program: PROGRAM, args: typed.to_vec(), variables })
 }
 
-/// Returns whether etcd runs in the container `name` and its image has etcdctl.
+/// Returns whether the container `name` runs and its image has etcdctl.
 fn has_it(programs: &Programs, name: &str) -> bool {
     let runs = podman::inspect(programs, name).is_ok_and(|found| found.is_some_and(|found| found.alive().is_some()));
     runs && podman::exec(programs, name, &[PROGRAM.to_owned(), "version".to_owned()]).is_ok()
 }
 
-/// Returns the client certificate that Tandem's CA issued for etcdctl's user root, if the resource trusts that CA.
-/// Otherwise returns the resource's own certificate.
+/// Returns the client certificate that Tandem's CA issued for etcd's user root, if the resource uses certificates of that CA. Otherwise
+/// returns the resource's own certificate.
 fn credentials(of_the_resource: &Credentials, pki: &Path) -> Credentials {
     let (cert_file, key_file) = (pki.join(pki::CLIENT_CERT), pki.join(pki::CLIENT_KEY));
     if of_the_resource.cert_file.starts_with(pki) && cert_file.is_file() && key_file.is_file() {
@@ -85,29 +85,29 @@ fn files(credentials: &Credentials) -> [PathBuf; 3] {
     [&credentials.trusted_ca_file, &credentials.cert_file, &credentials.key_file].map(Clone::clone)
 }
 
-/// Returns the variables, except those that the operator set by an option.
+/// Returns the environment variables for etcdctl, except those that the operator set by an option.
 fn variables(url: &str, files: Option<[PathBuf; 3]>, typed: &[OsString]) -> Vec<(&'static str, String)> {
     let files = files.into_iter().flatten().map(|file| file.display().to_string());
     let all = [(API.0, API.1.to_owned()), (ENDPOINTS, url.to_owned())].into_iter().chain(FILES.into_iter().zip(files));
     all.filter(|(name, _)| !is_typed(name, typed)).collect()
 }
 
-/// Returns whether the operator typed the option of the variable `name`.
+/// Returns whether the operator typed the etcdctl option that corresponds to the environment variable `name`.
 fn is_typed(name: &str, typed: &[OsString]) -> bool {
     let Some((_, option)) = OPTIONS.iter().find(|(variable, _)| *variable == name) else { return false };
     let begins = format!("{option}=");
     typed.iter().any(|word| word == option || word.to_str().is_some_and(|word| word.starts_with(&begins)))
 }
 
-/// Returns the variables for etcdctl in the container. It has certificates of its own; paths outside its mounts are
-/// left out.
+/// Returns the environment variables for etcdctl in etcd's container. Certificate paths are left out if the container does not see them;
+/// the container then has its own.
 fn in_container(context: &Context, credentials: &Credentials, typed: &[OsString]) -> Vec<(&'static str, String)> {
     let [ca, cert, key] = files(credentials).map(|file| inside(&context.deployment, &file));
     let files = ca.zip(cert).zip(key).map(|((ca, cert), key)| [ca, cert, key]);
     variables(&context.own_endpoint.url, files, typed)
 }
 
-/// Returns the path in the container of a file of this node, or `None` if no mount contains it.
+/// Returns the path inside the container of this node's file `file`; `None` if no mount contains it.
 fn inside(deployment: &Deployment, file: &Path) -> Option<PathBuf> {
     let seen = |mount: &crate::agent::resource::deployment::Mount| {
         Some(mount.inside.join(file.strip_prefix(&mount.on_the_node).ok()?))

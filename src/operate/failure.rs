@@ -1,6 +1,6 @@
 //! Failures of the operator's domain: a sentence, with what to type instead.
 
-/// A sentence with the reason why something was not done, and what to type instead.
+/// The reason why a command did not do something, and what to type instead, in one sentence.
 #[derive(Debug)]
 pub struct Failure(pub String);
 

@@ -18,7 +18,7 @@ use crate::operate::failure::Failure;
 use crate::os::clock::Deadline;
 use crate::records::state_file;
 
-/// Refuses to continue unless root runs the command, because only root may read and write the files that it needs.
+/// Fails unless root runs the command, because only root may read and write the command's files.
 pub fn must_be_root() -> Result<(), Failure> {
     if nix::unistd::geteuid().is_root() {
         return Ok(());
@@ -26,26 +26,27 @@ pub fn must_be_root() -> Result<(), Failure> {
     Err(Failure("this is for root: type the same behind 'sudo'".to_owned()))
 }
 
-/// Returns the refusal on a machine that is part of no cluster.
+/// Returns the error for a machine that belongs to no Pacemaker cluster.
 pub fn no_cluster() -> Failure {
     Failure("this node belongs to no cluster: type 'tandem setup --example', which shows how to form one".to_owned())
 }
 
-/// Returns the refusal for a CIB that did not answer. `on_disk` is the folder in which Pacemaker keeps the CIB.
+/// Returns the error for a CIB that could not be read. It is the error of [`no_cluster`] if Pacemaker's folder `on_disk` has no CIB
+/// either.
 fn unanswered(error: Error, on_disk: &Path) -> Failure {
     let is_silent = matches!(error, Error::Disconnected { .. });
     if is_silent && configuration::on_disk(on_disk, None).is_absent() { no_cluster() } else { error.into() }
 }
 
-/// Returns every resource of our agent that the CIB has.
+/// Returns every podman-etcd resource in the CIB.
 fn configured_here() -> Result<Vec<Configured>, Failure> {
     configured(&Programs::default()).map_err(|error| unanswered(error, Path::new(configuration::ON_DISK)))
 }
 
-/// Longest time for an observation of everything.
+/// Longest time for which a command observes etcd and Pacemaker.
 const BUDGET: Duration = Duration::from_secs(600);
 
-/// Returns the context in which the agent would decide now.
+/// Returns the parameters and the state of the etcd resource from which this node's agent would decide now.
 pub fn context(resource: Option<&str>) -> Result<Context, Failure> {
     let programs = Programs::default();
     let env = choose(configured_here()?, resource)?.env();
@@ -56,7 +57,7 @@ pub fn context(resource: Option<&str>) -> Result<Context, Failure> {
     Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
 }
 
-/// Returns whether the agent accepts these values for parameters of the resource.
+/// Returns an error unless the agent accepts the values `settings` for parameters of the resource.
 pub fn takes(resource: Option<&str>, settings: &[(String, String)]) -> Result<(), Failure> {
     let mut configured = choose(configured_here()?, resource)?;
     configured.parameters.retain(|(name, _)| settings.iter().all(|(other, _)| other != name));
@@ -75,7 +76,7 @@ pub fn data_dir(programs: &Programs, resource: Option<&str>) -> Result<PathBuf, 
     Ok(deployment.data_dir)
 }
 
-/// Returns the path of the kubeconfig for OpenShift's API, by the resource's parameters. Queries no etcd.
+/// Reads the path of the kubeconfig for OpenShift's API from the resource's parameters. It does not query etcd.
 pub fn kubeconfig(resource: Option<&str>) -> Result<PathBuf, Failure> {
     let env = choose(configured_here()?, resource)?.env();
     Ok(params::parse(&env)?.kubeconfig)
@@ -87,7 +88,7 @@ fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured
     Ok(found.swap_remove(at))
 }
 
-/// Returns the place among `ids` of the resource that the operator means.
+/// Returns the index in `ids` of the resource `wanted`, or of the only one if none was typed.
 pub fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
     if let Some(wanted) = wanted {
         return ids.iter().position(|id| id == wanted).ok_or_else(|| {
@@ -101,8 +102,9 @@ pub fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
     }
 }
 
-/// Observes everything and returns it with the action that Pacemaker would ask for first: a monitor if a container may
-/// run, else a start. A start publishes this node's record before it decides; the evidence treats that as done.
+/// Observes all that the agent observes, and returns it with the action that Pacemaker would request first. That is a monitor if a
+/// container may run, else a start. Before a start the agent publishes this node's record, so the returned evidence has that record as
+/// published.
 pub fn look(context: &Context) -> (Evidence, Request) {
     let mut evidence = observe::observe(context, context.container_lock.is_anothers());
     if evidence.container_may_run() {
@@ -124,7 +126,8 @@ mod tests {
         Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
     }
 
-    /// Every command prints the same sentence on a machine without a cluster.
+    /// Asserts that a machine without a cluster is distinguished from one on which Pacemaker is stopped. Every command prints the same
+    /// sentence without a cluster.
     #[test]
     fn a_machine_without_a_cluster_is_no_machine_whose_pacemaker_is_stopped() {
         let silent = || Error::Disconnected { tool: "cibadmin", complaint: "Init failed".to_owned() };

@@ -5,39 +5,39 @@ use std::fmt::{Debug, Display};
 
 use super::failure::Failure;
 
-/// An operator at a terminal, or a script in an operator's place.
+/// The terminal at which an operator reads and answers, or a script that answers in advance.
 pub trait Talk: Debug {
-    /// Prints lines that explain a question or report what its answer led to.
+    /// Prints lines that explain a question, or report what followed from its answer.
     fn tell(&self, lines: &dyn Display) -> Result<(), Failure>;
 
-    /// Fails unless the answer to `question` is `name`.
+    /// Asks `question`, and fails unless the answer is `name`.
     fn name(&self, question: &str, name: &str) -> Result<(), Failure>;
 
-    /// Fails as [`Talk::name`] does, but an approval that was given beforehand replaces the name.
+    /// Asks `question`, and fails unless the answer is `name`. An approval given in advance, such as `--yes`, replaces the answer.
     fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure>;
 
-    /// Returns whether the answer to `question` is 'yes'.
+    /// Asks `question`, and returns whether the answer is 'yes'.
     fn leave(&self, question: &str) -> Result<bool, Failure>;
 
     /// Starts the display of the command's progress.
     fn progress(&self) -> Box<dyn Progress>;
 
-    /// Redirects what the command logs to syslog from now on.
+    /// Sends the command's log messages to syslog from now on.
     fn log_to_syslog(&self);
 }
 
-/// A display of how far a command is.
+/// A display of a running command's progress.
 pub trait Progress: Debug {
-    /// Shows what the command does now. A text that is shown already is not repeated.
+    /// Shows what the command does now. A text that is already shown is not repeated.
     fn say(&self, text: &str);
 
-    /// Shows a line that stays.
+    /// Shows a line that stays in the output.
     fn keep(&self, line: &str);
 
-    /// Hides the display while `meanwhile` uses the terminal.
+    /// Hides the progress display while `meanwhile` uses the terminal.
     fn pause(&self, meanwhile: &mut dyn FnMut());
 
-    /// Removes the display.
+    /// Removes the progress display.
     fn end(&self);
 }
 
@@ -47,7 +47,7 @@ pub(crate) mod fake_operator {
 
     use super::{Debug, Display, Failure, Progress, Talk};
 
-    /// The answers of `--yes` and `--confirm NODE`.
+    /// A fake operator that answers as the options `--yes` and `--confirm NODE` do.
     #[derive(Clone, Copy, Debug, Default)]
     pub(crate) struct Operator {
         pub(crate) yes: bool,
@@ -81,7 +81,7 @@ pub(crate) mod fake_operator {
         fn log_to_syslog(&self) {}
     }
 
-    /// A display without a terminal.
+    /// A progress display that shows nothing.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Unseen;
 

@@ -9,7 +9,7 @@ use crate::decide::evidence::MemberId;
 use crate::decide::members::MemberStep;
 use crate::operate::members::source::Source;
 
-/// Sends the request for `step`, and waits at most `limit`.
+/// Sends etcd the request for `step`. Times out after `limit`.
 pub(super) fn ask(step: &MemberStep, seen: &MembersSeen, source: &Source, limit: Duration) -> Result<(), Error> {
     let credentials = &source.credentials;
     let voter = |except| voter(seen, source, except);
@@ -22,7 +22,7 @@ pub(super) fn ask(step: &MemberStep, seen: &MembersSeen, source: &Source, limit:
     }
 }
 
-/// Returns the leader's endpoint, or else that of another healthy voter. The member that leaves is not asked.
+/// Returns the endpoint of the leader, or of another healthy voter. Skips the member `except`, because a member that leaves is not asked.
 pub(super) fn voter<'a>(seen: &'a MembersSeen, source: &'a Source, except: Option<MemberId>) -> &'a Endpoint {
     // The rules allow no step without a healthy voter, so the fallback is not reached.
     look::voter(seen, except).unwrap_or(&source.endpoints[0])

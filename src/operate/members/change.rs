@@ -6,7 +6,8 @@ use crate::operate::failure::Failure;
 use crate::operate::members::order::{Order, Terms};
 use crate::operate::talk::Talk;
 
-/// Carries out `order`. In a pair the agents change the members, with Pacemaker's cluster. In any other etcd its own API does.
+/// Carries out the operator's `order`. The members of a pair are changed by its resource agents, and those of any other etcd by etcd's
+/// API.
 pub fn change(order: &Order, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let mut source = terms.target.source()?;
     if source.pair.is_some() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::decide::members::{Forbidden, Membership};
 
-/// The end of a change.
+/// The result of a command that changed the members, as it is printed.
 #[derive(Debug, Serialize)]
 pub struct Changed {
     pub wish: &'static str,
@@ -15,9 +15,9 @@ pub struct Changed {
     pub rule: Option<&'static str>,
     pub because: Option<String>,
     pub instead: Option<String>,
-    /// The steps that this call carried out.
+    /// The steps that this run of the command carried out, in words.
     pub made: Vec<String>,
-    /// The environment with which the new member's etcd must be started.
+    /// The environment variables with which the new member's etcd must be started; `None` if no new member waits for its start.
     pub new_etcd: Option<BTreeMap<&'static str, String>>,
     pub voters: usize,
     pub healthy_voters: usize,
@@ -25,7 +25,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Returns the answer of a finished change, after `seconds`.
+    /// Returns the result of a finished change, which took `seconds`.
     pub(super) fn done(
         wish: &'static str,
         node: &str,
@@ -48,7 +48,7 @@ impl Changed {
         }
     }
 
-    /// Turns it into the answer of a change that a rule ended.
+    /// Turns the result into that of a change that the rule `why` has stopped.
     #[must_use]
     pub fn forbidden(self, why: &Forbidden) -> Self {
         Self {

@@ -6,14 +6,14 @@ use super::look;
 use super::source::Target;
 use crate::operate::failure::Failure;
 
-/// The namespace of the budget, and the label of the pods that it counts.
+/// The namespace of a PodDisruptionBudget, and the label (key, value) of the pods that it counts.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub namespace: String,
     pub selector: (String, String),
 }
 
-/// The budget, and the numbers that it follows from.
+/// A PodDisruptionBudget, and the number of voters from which it follows.
 #[derive(Debug, Serialize)]
 pub struct Guard {
     pub voters: usize,
@@ -21,7 +21,7 @@ pub struct Guard {
     pub manifest: Manifest,
 }
 
-/// The object in the API's format.
+/// A PodDisruptionBudget in the format of the Kubernetes API.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -50,7 +50,7 @@ struct Selector {
     match_labels: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Makes the budget for the voters that `target` is to have. It writes nothing.
+/// Builds the PodDisruptionBudget for the voters that `target` is to have. It does not write to the API.
 pub fn guard(target: &Target, place: &Place) -> Result<Guard, Failure> {
     let seen = look::of_target(target)?;
     match seen.wanted_unknown {
@@ -59,7 +59,7 @@ pub fn guard(target: &Target, place: &Place) -> Result<Guard, Failure> {
     }
 }
 
-/// Makes the budget for so many voters.
+/// Builds the PodDisruptionBudget that lets one of `voters` pods be evicted at a time.
 pub fn of(voters: usize, place: &Place) -> Result<Guard, Failure> {
     let min_available = voters.saturating_sub(1);
     if min_available == 0 {
@@ -79,7 +79,7 @@ pub fn of(voters: usize, place: &Place) -> Result<Guard, Failure> {
 }
 
 impl Manifest {
-    /// Formats the object as YAML. A quoted name means the same in YAML as in JSON.
+    /// Formats the PodDisruptionBudget as YAML. Label values are quoted as in JSON, which YAML reads alike.
     pub fn yaml(&self) -> String {
         let Metadata { name, namespace } = &self.metadata;
         let labels = self.spec.selector.match_labels.iter();

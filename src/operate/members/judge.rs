@@ -11,7 +11,7 @@ use crate::decide::members::{
 };
 use crate::operate::failure::Failure;
 
-/// A wish that an operator asks about.
+/// A change of the members, or a stop of one, that an operator asks about.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     Stop(String),
@@ -25,17 +25,17 @@ pub enum Wanted {
         new: Option<Newcomer>,
     },
     Add(Newcomer),
-    /// A member that an earlier command has removed.
+    /// The removal of a member that an earlier command has already removed, by the typed name.
     Removed(String),
 }
 
-/// The answer to a wish.
+/// The plan for a change of the members: whether the rules allow it now, and its steps.
 #[derive(Debug, Serialize)]
 pub struct Planned {
     pub wish: &'static str,
     pub node: String,
     pub allowed: bool,
-    /// Whether all facts are known that the answer needs. It is not allowed where they are not.
+    /// True if all facts are known from which `allowed` follows. If it is false, `allowed` is false too.
     #[serde(skip)]
     pub is_known: bool,
     pub rule: Option<&'static str>,
@@ -49,7 +49,7 @@ pub struct Planned {
     pub steps: Vec<PlannedStep>,
 }
 
-/// The cluster after the wish is fulfilled.
+/// Voters, quorum and failures tolerated after the planned change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct After {
     voters: usize,
@@ -60,16 +60,16 @@ pub struct After {
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedStep {
     pub what: String,
-    /// `tandem`, `agent`, or `operator`.
+    /// The program or person that carries out the step: `tandem`, `agent`, or `operator`.
     pub who: &'static str,
     pub done: bool,
 }
 
-/// The reason why a change cannot take its lock; `FREE_SPACE` is the remedy.
+/// The reason why a change cannot take its lock in etcd. [`FREE_SPACE`] has the commands that resolve it.
 pub(super) const NO_SPACE: &str = "etcd raises the alarm NOSPACE, and takes no write, not even the lock of a change";
 pub(super) const FREE_SPACE: &str =
     "'etcdctl compact REVISION', 'etcdctl defrag --cluster' and 'etcdctl alarm disarm', then the same again";
-/// Bytes of a database that reach a new member in a second over a network of one gigabit.
+/// Bytes of etcd's database that are copied to a new member in a second, over a network of one gigabit.
 const BYTES_PER_SECOND: u64 = 100_000_000;
 
 impl After {
@@ -87,7 +87,7 @@ impl After {
     }
 }
 
-/// Judges `wanted`. `outlook` contains the facts of a pair about a stop of the node.
+/// Judges the change `wanted` by the rules. `outlook` has the facts about a stop of the named node, if that is a node of a pair.
 pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
     let turn = Turn { membership: &seen.membership, outlook };
     let (voters, healthy) = (seen.membership.voters().count(), seen.membership.healthy());
@@ -131,7 +131,7 @@ fn sentence(forbidden: &[Forbidden]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Estimates the seconds in which the largest known database reaches a new member.
+/// Estimates how many seconds the copy of the largest known database to a new member takes. Returns `None` if no size is known.
 fn seconds(seen: &MembersSeen) -> Option<u64> {
     let bytes = seen.details.values().filter_map(|detail| detail.db_bytes).max()?;
     Some(bytes.div_ceil(BYTES_PER_SECOND).max(1))
@@ -143,7 +143,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Returns the rules that forbid the wish now; none if it is allowed.
+    /// Returns the rules that forbid the change `wanted` now. The list is empty if it is allowed.
     fn forbidden(&self, wanted: &Wanted) -> Result<Vec<Forbidden>, Failure> {
         let wish = match wanted {
             Wanted::Stop(node) => return self.stop(node),
@@ -182,14 +182,14 @@ impl Turn<'_> {
         })
     }
 
-    /// Returns whether only the two nodes of a pair vote.
+    /// Returns whether all voters are nodes of the pair, so that there is no third voter.
     fn is_the_pairs_own(&self) -> bool {
         let mut voters = self.membership.voters();
         self.membership.voters().count() <= 2 && voters.all(|voter| voter.node.is_some())
     }
 
-    /// Judges a replacement in a pair, in which the old node leaves before the new one joins. The old node is stopped, or it is gone and
-    /// the other node runs standalone.
+    /// Judges a replacement in a pair, where the old node leaves before the new one joins. A voting old node must be allowed to stop;
+    /// otherwise the surviving voter must have a leader and quorum.
     fn replace_in_pair(&self, old: &str) -> Result<Vec<Forbidden>, Failure> {
         if let Some(voter) = find(self.membership, old).filter(|member| !member.is_learner) {
             return match self.membership.removal_beside_third_voter(voter) {
@@ -231,7 +231,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns whether a single voter serves until the copy is made.
+    /// Returns whether a single voter serves while the new member copies the data.
     fn copies_alone(&self, wanted: &Wanted) -> bool {
         let voters = self.membership.voters().count();
         match wanted {
@@ -287,7 +287,7 @@ impl Turn<'_> {
     }
 }
 
-/// Returns a placeholder for a new member without a name and address.
+/// Returns a placeholder for a new member of which no name and address is known.
 fn nobody_yet() -> Newcomer {
     Newcomer { name: "NEW".to_owned(), peer_url: String::new() }
 }
@@ -300,7 +300,7 @@ pub(super) fn find<'a>(membership: &'a Membership, name: &str) -> Option<&'a Mem
     membership.members.iter().find(|member| is_called(member, name))
 }
 
-/// Refuses a name that fits several members, because etcd allows two members with one name.
+/// Fails if `name` fits several members, because etcd allows two members with one name.
 pub(super) fn must_be_one(membership: &Membership, name: &str) -> Result<(), Failure> {
     let fitting: Vec<&Member> = membership.members.iter().filter(|member| is_called(member, name)).collect();
     if fitting.len() < 2 {
@@ -319,7 +319,8 @@ pub(super) fn called<'a>(membership: &'a Membership, name: &str) -> Result<&'a M
     })
 }
 
-/// Returns the number of voters to reach, if the operator gave none. If an old member and its replacement both vote, one is too many.
+/// Returns the number of voters that a replacement aims at, if the operator gave none. While the old member and its replacement both
+/// vote, that is one less than the present voters.
 pub(super) fn wanted(membership: &Membership, old: Option<&Member>, new: &Newcomer) -> usize {
     let votes = |member: Option<&Member>| member.is_some_and(|member| !member.is_learner);
     let newcomer = membership.at(&new.peer_url).filter(|newcomer| old.is_some_and(|old| old.id != newcomer.id));
@@ -330,7 +331,7 @@ fn in_pair(names: &Names<'_>) -> Vec<PlannedStep> {
     OF_A_REPLACEMENT.into_iter().map(|it| step(it.words(names), it.who())).collect()
 }
 
-/// Returns whether `name` is the member's node, name, id or peer URL.
+/// Returns whether `name` is the member's Pacemaker node, etcd name, id or peer URL.
 pub(super) fn is_called(member: &Member, name: &str) -> bool {
     let is_named = member.node.as_deref() == Some(name) || member.has_started() && member.name == name;
     is_named || format!("{:x}", member.id) == name || member.peer_urls.iter().any(|url| url == name)

@@ -19,25 +19,25 @@ use crate::operate::health;
 use crate::operate::members::source::{Source, Target, endpoint};
 use crate::os::clock::Deadline;
 
-/// Time for the answer of a healthy member.
+/// Timeout for one member's answer. A healthy member answers sooner.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Additional time for an answer to come out of its thread.
+/// Additional time for the thread that asked a member to hand over the answer.
 const AND_A_BIT: Duration = Duration::from_millis(500);
 
-/// Everything that one observation found.
+/// The facts about all members that one observation found.
 #[derive(Clone, Debug)]
 pub struct MembersSeen {
     pub cluster_id: u64,
-    /// The key of the lock of a change, if one was found.
+    /// The key of another command's or this command's member-change lock; `None` if there is no lock.
     pub lock: Option<String>,
     pub membership: Membership,
-    /// Facts about each member that the rules do not need.
+    /// Further facts about each member, for reports and requests. The rules do not use them.
     pub details: BTreeMap<MemberId, Detail>,
-    /// True if an alarm keeps etcd from every write, and so from the lock of a change.
+    /// True if the alarm NOSPACE keeps etcd from every write, and so also from the lock that a member change needs.
     pub no_space: bool,
-    /// The reason why the Machines are unknown, although the kubeconfig gives access to them.
+    /// The reason why the members' Machines could not be read; `None` also if no kubeconfig is configured.
     pub machines_unknown: Option<String>,
-    /// The reason why the wanted number of voters is unknown.
+    /// The reason why the wanted number of voters is unknown; `None` if it is known.
     pub wanted_unknown: Option<String>,
 }
 
@@ -46,14 +46,14 @@ pub struct Detail {
     pub client_urls: Vec<String>,
     pub index: Option<u64>,
     pub db_bytes: Option<u64>,
-    /// `Some(true)` if a hook delays the deletion of the member's Machine.
+    /// `Some(true)` if a hook delays the deletion of the member's Machine; `None` if it has no known Machine.
     pub is_protected: Option<bool>,
-    /// The endpoint at which it answered.
+    /// The endpoint at which this member itself answered; `None` if it did not answer.
     pub endpoint: Option<Endpoint>,
 }
 
 impl MembersSeen {
-    /// Adds the facts in the pair's cluster properties: the change in progress, and the third voter.
+    /// Adds the facts in the properties of the pair's Pacemaker cluster: the member change in progress, and the third voter.
     pub(super) fn beside(&mut self, cluster: &Cluster) {
         self.membership.change = self.membership.change.take().or_else(|| health::change_under_way(cluster));
         let Some(third_voter) = health::third_voter(cluster) else { return };
@@ -62,14 +62,14 @@ impl MembersSeen {
         self.membership.members.iter_mut().filter(is_it).for_each(|member| member.is_strange = false);
     }
 
-    /// Records that there is a third voter, or is to be one.
+    /// Records that the pair has, or is to have, a third voter, and so three voters in all.
     pub(super) fn expect_third_voter(&mut self) {
         self.membership.third_voter = true;
         self.membership.wanted = 3;
     }
 }
 
-/// Returns the endpoint of a healthy voter: the leader's, or else another one's, but not that of `except`.
+/// Returns the endpoint of a healthy voter, preferably the leader. Skips the member `except`.
 pub(super) fn voter(seen: &MembersSeen, except: Option<MemberId>) -> Option<&Endpoint> {
     let endpoint = |voter: &Member| seen.details.get(&voter.id)?.endpoint.as_ref();
     let healthy = || seen.membership.voters().filter(|voter| voter.is_healthy() && Some(voter.id) != except);
@@ -77,7 +77,7 @@ pub(super) fn voter(seen: &MembersSeen, except: Option<MemberId>) -> Option<&End
     leader.or_else(|| healthy().find_map(endpoint))
 }
 
-/// Observes all members.
+/// Asks all members for their state, and reads their Machines. Fails if no member list could be read.
 pub(super) fn look(source: &Source) -> Result<MembersSeen, Failure> {
     let typed = ask_all(&source.endpoints, &source.credentials);
     let reference = reference(&typed).map_err(|Failure(why)| match &source.pair {
@@ -94,7 +94,8 @@ pub(super) fn look(source: &Source) -> Result<MembersSeen, Failure> {
     Ok(seen)
 }
 
-/// Returns all addresses of the members that have not answered. One address is not enough, because all members may advertise the same.
+/// Returns the client addresses of the members in `listed` that have not yet answered. All addresses of a member are needed, because
+/// several members may advertise the same one.
 pub(super) fn not_asked_yet(listed: &[Listed], typed: &[(Endpoint, Heard)]) -> Vec<Endpoint> {
     let known =
         |member: &Listed| typed.iter().any(|(_, heard)| said(heard).is_some_and(|said| said.member_id == member.id));
@@ -109,7 +110,7 @@ pub(super) fn not_asked_yet(listed: &[Listed], typed: &[(Endpoint, Heard)]) -> V
     endpoints
 }
 
-/// Observes all members, and the properties of a pair's cluster.
+/// Asks all members of `target` for their state. For a pair, adds the facts in the properties of its Pacemaker cluster.
 pub fn of_target(target: &Target) -> Result<MembersSeen, Failure> {
     let mut source = target.source()?;
     let wanted_unknown = source.ask_how_many().err().map(|Failure(why)| why);
@@ -122,7 +123,7 @@ pub fn of_target(target: &Target) -> Result<MembersSeen, Failure> {
     Ok(seen)
 }
 
-/// Observes twice if there is a learner, because its progress shows only in two observations.
+/// Observes all members, and twice if there is a learner, because its progress shows only in two observations.
 pub(super) fn look_twice(source: &Source) -> Result<MembersSeen, Failure> {
     let first = look(source)?;
     if first.membership.learners().next().is_none() {
@@ -136,7 +137,7 @@ pub(super) fn look_twice(source: &Source) -> Result<MembersSeen, Failure> {
     Ok(second)
 }
 
-/// Asks all endpoints in parallel. One that hangs does not delay the others.
+/// Asks all endpoints in parallel, so that a hanging endpoint does not delay the others.
 fn ask_all(endpoints: &[Endpoint], credentials: &Credentials) -> Vec<(Endpoint, Heard)> {
     let deadline = Deadline::after(PATIENCE + AND_A_BIT);
     let asked: Vec<_> = endpoints
@@ -155,7 +156,8 @@ fn ask_all(endpoints: &[Endpoint], credentials: &Credentials) -> Vec<(Endpoint, 
         .collect()
 }
 
-/// Returns the answer with the member list that counts: one with a confirmed read, else one with a leader, else any.
+/// Returns the answer from which the member list is taken: one with a confirmed read, else one that has a leader, else any. Fails if the
+/// endpoints belong to two clusters.
 fn reference(typed: &[(Endpoint, Heard)]) -> Result<Said, Failure> {
     let said = || typed.iter().filter_map(|(endpoint, heard)| Some((endpoint, said(heard)?)));
     if let Some((first, one)) = said().next()
@@ -186,7 +188,7 @@ fn said(heard: &Heard) -> Option<&Said> {
     }
 }
 
-/// Returns whether `heard` is the answer of `member`, or a failure at one of its addresses.
+/// Returns whether `heard` is the answer of `member` itself, or a failure at one of its client URLs.
 fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
     match said(heard) {
         Some(said) => said.member_id == member.id,
@@ -194,7 +196,7 @@ fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
     }
 }
 
-/// Converts the answers into the facts of the rules.
+/// Builds the rules' facts about the members from their answers. The member list is that of `reference`.
 pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, Heard)]) -> MembersSeen {
     let list = reference.list.clone().unwrap_or_default();
     let of = |member: &Listed| {
@@ -255,19 +257,20 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
     MembersSeen { cluster_id, lock, membership, details, no_space, machines_unknown: None, wanted_unknown: None }
 }
 
-/// Returns the change of another command. The change of this command is no obstacle.
+/// Returns the holder of another command's member-change lock; `None` if this command has the lock, because its own change is no
+/// obstacle.
 fn others_change(source: &Source, reference: &Said) -> Option<String> {
     let lock = reference.change.as_ref()?;
     (source.own_lock.as_ref() != Some(&lock.key)).then(|| lock.holder.clone())
 }
 
-/// Returns the answer from an address of `member`, which may be another server's.
+/// Returns the answer from a client URL of `member`, even if another server gave it.
 fn at_its_place<'a>(member: &Listed, heard: &'a [(Endpoint, Heard)]) -> Option<&'a Heard> {
     let is_its = |endpoint: &Endpoint| member.client_urls.iter().any(|url| url.trim_end_matches('/') == endpoint.url);
     heard.iter().find(|(endpoint, _)| is_its(endpoint)).map(|(_, heard)| heard)
 }
 
-/// Returns whether two lists contain the same members in the same roles, in any order.
+/// Returns whether two member lists have the same member ids with the same learner flags, in any order.
 fn is_same(one: &[Listed], other: &[Listed]) -> bool {
     let sorted = |list: &[Listed]| {
         let mut all: Vec<(MemberId, bool)> = list.iter().map(|member| (member.id, member.is_learner)).collect();
@@ -299,7 +302,7 @@ fn health(listed: &Listed, heard: Option<&Heard>, reference: &Said) -> Health {
     }
 }
 
-/// Adds the facts about the members' Machines.
+/// Adds the facts about the members' Machines, or the reason why reading them failed.
 pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>) {
     let machines = match read {
         Ok(machines) => machines,
@@ -329,7 +332,7 @@ pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>
     }
 }
 
-/// Returns the names by which a Machine may know a member's node: its name and its addresses.
+/// Returns the names by which a Machine may know the member's node: the node's name, the etcd name and the peer addresses.
 pub(super) fn machine_names(member: &Member) -> Vec<&str> {
     let named = member.node.as_deref().into_iter().chain(Some(member.name.as_str()).filter(|name| !name.is_empty()));
     named.chain(member.peer_urls.iter().filter_map(|url| host_of(url))).collect()

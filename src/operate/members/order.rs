@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::source::Target;
 use crate::decide::members::Newcomer;
 
-/// The change that the operator asked for.
+/// The change of the members that the operator typed.
 #[derive(Clone, Debug)]
 pub enum Order {
     Add {
@@ -22,7 +22,7 @@ pub enum Order {
         allow_fewer_voters: bool,
     },
     Replace {
-        /// `None` to continue the replacement in progress.
+        /// The member that leaves; `None` to continue the replacement in progress.
         old: Option<String>,
         new: Option<Newcomer>,
         fence: Vec<(String, String)>,
@@ -36,7 +36,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns the name of the member that is to leave.
+    /// Returns the name of the member that leaves; `None` for an order that removes none.
     pub(super) fn old(&self) -> Option<&str> {
         match self {
             Self::Remove { node, .. } => Some(node),
@@ -46,17 +46,17 @@ impl Order {
     }
 }
 
-/// The terms of every change.
+/// The options that every change of the members has.
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub target: Target,
-    /// True for a plan that changes nothing.
+    /// True to print the plan only, and change nothing.
     pub dry_run: bool,
-    /// Time that the change waits for obstacles that pass by themselves.
+    /// Longest time that the change waits for obstacles that pass by themselves.
     pub timeout: Duration,
 }
 
-/// Reads `NAME=ADDRESS`, with etcd's usual port, or `NAME=URL`.
+/// Parses a new member from `NAME=ADDRESS` or `NAME=URL`. The default port is 2380.
 pub fn newcomer(text: &str) -> Result<Newcomer, String> {
     let Some((name, address)) = text.split_once('=').filter(|(name, address)| !name.is_empty() && !address.is_empty())
     else {

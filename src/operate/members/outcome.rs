@@ -3,12 +3,12 @@
 use super::judge::Planned;
 use crate::operate::members::changed::Changed;
 
-/// An answer to an order.
+/// The result of an operator's order to change the members.
 #[derive(Debug)]
 pub enum Outcome {
     Changed(Changed),
-    /// The members are unchanged, because it was a dry run or a rule forbids the change now.
+    /// The plan of a change that did not begin, because it was a dry run or a rule forbids it now.
     Planned(Planned),
-    /// The order makes no sense for this etcd, for the given reason.
+    /// The arguments make no sense for this etcd, for the reason in the field.
     Misused(&'static str),
 }

@@ -13,24 +13,24 @@ use crate::operate::failure::Failure;
 use crate::operate::members::source::Target;
 use crate::operate::talk::Talk;
 
-/// The members that a command about hooks names.
+/// The members for which a command sets or removes the deletion hook of the Machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose<'a> {
     pub target: &'a Target,
-    /// One of the members; `None` for every voter.
+    /// The one member that the operator named; `None` for every voter.
     pub node: Option<&'a str>,
-    /// The API that has their Machines; `None` to search all APIs.
+    /// The API in which the members' Machines are; `None` to search all APIs.
     pub api: Option<Api>,
 }
 
-/// The result of a command about hooks.
+/// The result of a command that sets or removes deletion hooks.
 #[derive(Debug, Serialize)]
 pub struct Protected {
     pub operator: bool,
     pub machines: Vec<Row>,
 }
 
-/// The result for one hook.
+/// The result for the deletion hook of one Machine.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub node: String,
@@ -38,12 +38,12 @@ pub struct Row {
 }
 
 impl Whose<'_> {
-    /// Sets the hooks.
+    /// Sets the hooks that delay the deletion of the selected members' Machines.
     pub fn protect(&self) -> Result<Protected, Failure> {
         self.write(true, |_, _| Ok(()))
     }
 
-    /// Removes the hooks.
+    /// Removes the hooks that delay the deletion of the selected members' Machines. The operator must confirm it for a voter.
     pub fn unprotect(&self, talk: &dyn Talk) -> Result<Protected, Failure> {
         self.write(false, |node, member| may_go(talk, node, member))
     }
@@ -80,7 +80,7 @@ fn may_go(talk: &dyn Talk, node: &str, member: Option<&Member>) -> Result<(), Fa
     }
 }
 
-/// Returns the named member, which may have left already, or all voters.
+/// Returns all voters, or only the member `node`, which may have left the member list already.
 fn named<'a>(node: Option<&str>, membership: &'a Membership) -> Vec<(String, Option<&'a Member>)> {
     let Some(node) = node else {
         return membership.voters().map(|voter| (voter.shown(), Some(voter))).collect();
@@ -88,7 +88,8 @@ fn named<'a>(node: Option<&str>, membership: &'a Membership) -> Vec<(String, Opt
     vec![(node.to_owned(), judge::find(membership, node))]
 }
 
-/// Writes the hook of one member as a part of its change. Returns `None` if an OpenShift operator keeps the hooks.
+/// Sets or removes the deletion hook on one member's Machine, as a part of a member change. Returns `None` if an OpenShift operator keeps
+/// the hooks.
 pub(super) fn hook(kubeconfig: &Path, node: &str, names: &[&str], is_to_be: bool) -> Result<Option<Written>, Failure> {
     let read = Machines::read(kubeconfig, PATIENCE);
     let written =

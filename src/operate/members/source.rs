@@ -10,55 +10,55 @@ use crate::agent::resource::params::NodeIp;
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// The etcd that the operator means.
+/// The etcd cluster that a command is about.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// This node's pair.
+    /// The pair of this node's Pacemaker cluster.
     Pair {
-        /// The resource, if the cluster has several.
+        /// Id of the etcd resource; `None` if the cluster has only one.
         resource: Option<String>,
     },
-    /// An etcd that is no pair.
+    /// An etcd cluster outside of Pacemaker, which is no pair.
     Endpoints {
-        /// The client URLs of its members.
+        /// Client URLs of the cluster's members.
         urls: Vec<String>,
-        /// The CA of its certificates, a client certificate and its key.
+        /// Paths of the trusted CA, the client certificate and its key. All three are needed for `https://`.
         files: [Option<PathBuf>; 3],
-        /// The number of voters that it is to have.
+        /// The number of voters that the cluster is to have; `None` if the operator did not type it.
         voters: Option<usize>,
-        /// Access to the API that has its members' Machines.
+        /// Path of the kubeconfig for the API that has the members' Machines.
         kubeconfig: Option<PathBuf>,
     },
 }
 
-/// The start of an observation.
+/// The endpoints and credentials with which the members are observed, with the settings that the rules need.
 #[derive(Debug)]
 pub struct Source {
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) credentials: Credentials,
-    /// The configuration of the resource; `None` for an etcd that is no pair.
+    /// The nodes of the pair; `None` for an etcd that is no pair.
     pub(super) pair: Option<Pair>,
-    /// The number of voters from the operator or the configuration.
+    /// The number of voters to have, from the operator or the configuration; `None` if neither gives it.
     pub(super) wanted: Option<usize>,
     pub(super) promote_max_lag: u64,
-    /// Access to the API that has the members' Machines.
+    /// Path of the kubeconfig for the API that has the members' Machines.
     pub(super) kubeconfig: Option<PathBuf>,
-    /// The key of the lock that this command has taken.
+    /// The etcd key of the member-change lock, once this command has taken it.
     pub(super) own_lock: Option<String>,
 }
 
-/// The facts about a pair that need no question.
+/// The facts about a pair that are known from the resource's parameters.
 #[derive(Debug)]
 pub(super) struct Pair {
-    /// Each node, and its peer URL.
+    /// Name and peer URL of each node.
     pub(super) nodes: Vec<(String, String)>,
 }
 
-/// The default of the resource agent's `promote_max_lag`.
+/// Default of the resource agent's parameter `promote_max_lag`, in log entries.
 const PROMOTE_MAX_LAG: u64 = 100;
 
 impl Target {
-    /// Returns the resource that the operator typed.
+    /// Returns the id of the resource that the operator typed, if any.
     pub(super) fn resource(&self) -> Option<&str> {
         match self {
             Self::Pair { resource } => resource.as_deref(),
@@ -66,7 +66,7 @@ impl Target {
         }
     }
 
-    /// Returns the context of the resource, as the agent on this node has it.
+    /// Returns the parameters and the state of the resource as the agent on this node reads them.
     pub(super) fn context(&self) -> Result<Context, Failure> {
         node::context(self.resource())
     }
@@ -85,8 +85,8 @@ impl Target {
 }
 
 impl Source {
-    /// Takes the number of voters from the install config, if the operator gave none and the kubeconfig leads to one. The error contains
-    /// the reason, and the option to type.
+    /// Reads the wanted number of voters from OpenShift's install config, if the operator gave none and a kubeconfig is known. The error
+    /// names the option to type instead.
     pub(super) fn ask_how_many(&mut self) -> Result<(), Failure> {
         let Some(kubeconfig) = self.kubeconfig.as_ref().filter(|_| self.wanted.is_none()) else { return Ok(()) };
         self.wanted = install_config::control_plane_replicas(kubeconfig, PATIENCE).map_err(|why| {
@@ -95,7 +95,7 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the endpoints of the pair that the agent on this node belongs to.
+    /// Returns the endpoints, credentials and settings of the pair that this node's agent belongs to.
     pub(super) fn of_pair(context: &Context) -> Self {
         let port = context.params.peer_port;
         let peer_url = |node: &NodeIp| context::endpoint(node.ip, port).url;
@@ -128,7 +128,7 @@ fn of_endpoints(urls: &[String], files: [Option<PathBuf>; 3], wanted: Option<usi
     Ok(Source { endpoints, credentials, pair, wanted, promote_max_lag: PROMOTE_MAX_LAG, kubeconfig, own_lock })
 }
 
-/// Parses an endpoint from a member's client URL or from an operator.
+/// Parses the URL of an endpoint, which a member advertises or the operator typed.
 pub(super) fn endpoint(url: &str) -> Result<Endpoint, Failure> {
     let url = url.trim_end_matches('/');
     let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));

@@ -2,38 +2,38 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A step of a change.
+/// A step of a replacement, an addition or a removal of a node in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum PairStep {
-    /// The node that stays is healthy, there is space, the new BMC answers, and a copy of the data exists.
+    /// The step that checks the node that stays, its free space and the new node's BMC, and takes a snapshot of the data.
     Check,
-    /// The old node leaves the member list.
+    /// The step that removes the old node from etcd's member list.
     Leave,
-    /// The old node runs no part of the cluster.
+    /// The step that stops Pacemaker on the old node, or waits until the old node is fenced.
     Out,
-    /// Pacemaker has forgotten the old node.
+    /// The step that removes the old node from the configuration of Corosync and Pacemaker.
     Forget,
-    /// The new node can be fenced.
+    /// The step that creates the new node's fence device, and waits until Pacemaker runs it.
     Device,
-    /// `node_ip_map` has the nodes of the future pair.
+    /// The step that writes the nodes of the future pair into the resource's parameter `node_ip_map`.
     Map,
-    /// The new machine has everything that a node needs before Pacemaker starts.
+    /// The step that sets up the new machine with everything that a node needs before Pacemaker starts.
     Prepare,
-    /// The new node is in Pacemaker's cluster.
+    /// The step that adds the new node to Corosync and Pacemaker, and starts both there.
     Add,
-    /// Files contain the old node's objects in OpenShift's API.
+    /// The step that saves the old node's objects in OpenShift's API as files.
     Save,
-    /// The API has no object of the old node.
+    /// The step that deletes the old node's objects from OpenShift's API.
     Delete,
-    /// The new machine has a Node, and OpenShift's operators bring it into the cluster.
+    /// The step that waits until the new machine is a ready Node of OpenShift. OpenShift's operators add it to the Pacemaker cluster.
     Node,
-    /// The new node's etcd votes.
+    /// The step that waits until the new node's etcd votes.
     Join,
-    /// Both nodes have the same data, and the new one can fence the other one.
+    /// The last step, which checks that both nodes have the same data and that the new node can fence the other one.
     Verify,
 }
 
-/// The steps of a replacement, in their order.
+/// The steps of a replacement of a node, in their order.
 pub(super) const OF_A_REPLACEMENT: [PairStep; 10] = [
     PairStep::Check,
     PairStep::Leave,
@@ -47,18 +47,18 @@ pub(super) const OF_A_REPLACEMENT: [PairStep; 10] = [
     PairStep::Verify,
 ];
 
-/// The nodes of a change; empty where there is none.
+/// The names of the nodes in a change; empty for a node that the change does not have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names<'a> {
     pub(super) here: &'a str,
     pub(super) old: &'a str,
     pub(super) new: &'a str,
-    /// True if there is a third voter, with which the node that stays keeps a majority.
+    /// True if there is a third voter, so that etcd keeps a majority while the old node is missing.
     pub(super) third_voter: bool,
 }
 
 impl PairStep {
-    /// Describes the step for people.
+    /// Returns the description of the step for the operator.
     pub(super) fn words(self, names: &Names<'_>) -> String {
         let Names { here, old, new, third_voter } = names;
         match self {
@@ -89,7 +89,7 @@ impl PairStep {
         }
     }
 
-    /// Returns the program or person that carries out the step.
+    /// Returns the program or person that carries out the step: `tandem`, `agent` or `operator`.
     pub(super) fn who(self) -> &'static str {
         match self {
             Self::Join => "agent",

@@ -33,7 +33,7 @@ fn a_pair_is_asked_by_its_own_rules() {
     assert_eq!((refused.allowed, refused.rule), (false, Some("M14")));
 }
 
-/// Asserts that `decide::may_stop` alone judges a stop of a pair's node, and that an answer that lacks a fact is not a no.
+/// Asserts that only `decide::may_stop` judges a stop of a pair's node. If a fact is missing, the plan is marked as unknown.
 #[test]
 fn a_stop_in_a_pair_is_judged_by_its_own_rule() {
     use crate::decide::may_stop::{Answer, may_stop};
@@ -130,7 +130,8 @@ fn a_member_is_found_by_any_of_its_names_and_another_is_told_who_there_is() {
     assert_eq!(unknown, "no member is called 'node7'; there are: node1, node2, node3");
 }
 
-/// The rules see Machines from a fake of the Kubernetes API.
+/// Asserts that a Machine's deletion and its hook reach the rules, and decide whether its learner may be promoted. The Machines come from
+/// a fake of the Kubernetes API.
 #[test]
 fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
     use crate::adapters::openshift::machines::{Api, Machines, fake_api::FakeApi};

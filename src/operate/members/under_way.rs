@@ -5,36 +5,36 @@ use serde::{Deserialize, Serialize};
 use crate::operate::cluster::Cluster;
 use crate::operate::health;
 
-/// A change, and the time at which this node's collector first saw it.
+/// A member change in progress, and the time at which this node's collector first saw it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UnderWay {
-    /// The text of the property.
+    /// The text of the cluster property that describes the change.
     pub words: String,
-    /// Seconds since 1970.
+    /// Time at which the collector first saw the change, in seconds since 1970.
     pub since: u64,
 }
 
-/// The parts of a change, for programs.
+/// The kind and the nodes of a member change, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts<'a> {
-    /// `replace`, `add` or `remove`; `other` for a text of another version.
+    /// `replace`, `add` or `remove`; `other` if the text is that of another version.
     pub kind: &'static str,
-    /// The node that leaves; empty if there is none.
+    /// Name of the node that leaves; empty if there is none.
     pub old: &'a str,
-    /// The node that joins; empty if there is none.
+    /// Name of the node that joins; empty if there is none.
     pub new: &'a str,
 }
 
 impl UnderWay {
-    /// Returns the change that `cluster` shows. It keeps the time of `before` while the text is the same.
+    /// Returns the member change that `cluster` shows. While its text equals that of `before`, it keeps the time of `before`.
     pub fn of(cluster: &Cluster, before: Option<&Self>) -> Option<Self> {
         let words = health::change_under_way(cluster)?;
         let since = before.filter(|before| before.words == words).map_or(cluster.at, |before| before.since);
         Some(Self { words, since })
     }
 
-    /// Parses the text.
+    /// Parses the kind and the nodes of the change from the property's text.
     pub fn parts(&self) -> Parts<'_> {
         let what = self.words.split_once(", ").map_or(self.words.as_str(), |(what, _)| what);
         if let Some((old, by)) = what.split_once(" is replaced by ") {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(UnderWay::of(&with("", 160), Some(&first)), None);
     }
 
-    /// These are the texts of `tandem member add --outside` and of its removal.
+    /// Asserts that the texts of `tandem member add --outside` and of the matching removal are parsed.
     #[test]
     fn a_third_member_comes_and_goes_by_its_name() {
         for (words, kind, old, new) in [

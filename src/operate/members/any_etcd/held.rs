@@ -11,16 +11,16 @@ use crate::adapters::etcd::member_lock::Taken;
 use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
-/// Lifetime of the lock of a command that was killed, in seconds.
+/// Lifetime in seconds of the member-change lock after the last renewal of its lease, for a command that was killed.
 pub(in crate::operate::members) const LEASE_S: i64 = 10;
-/// Time during which a renewal counts. The rest of the lease is longer than [`STEP`].
+/// Time after a renewal of the lock's lease during which a step may begin. The rest of the lease ([`LEASE_S`]) is longer than [`STEP`].
 const COUNTS: Duration = Duration::from_secs(5);
-/// Longest time of a step.
+/// Timeout of one request that changes the member list.
 pub(super) const STEP: Duration = Duration::from_secs(4);
 const PAUSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The lock, which its drop releases.
+/// The member-change lock: a key in etcd with a lease that a thread renews. Dropping this value releases the lock.
 #[derive(Debug)]
 pub(in crate::operate::members) struct Held {
     pub(in crate::operate::members) key: String,
@@ -29,7 +29,7 @@ pub(in crate::operate::members) struct Held {
     credentials: Credentials,
 }
 
-/// The state that the thread and the command share.
+/// The state that the command shares with the thread that renews the lock's lease.
 #[derive(Debug)]
 struct Kept {
     endpoints: Mutex<Vec<Endpoint>>,
@@ -37,7 +37,7 @@ struct Kept {
     has_ended: AtomicBool,
 }
 
-/// Takes the lock through the first of `endpoints` that answers. Returns the holder's name if another command has it.
+/// Takes the member-change lock through the first of `endpoints` that answers. Returns `Ok(Err(holder))` if another command has it.
 pub(in crate::operate::members) fn take(
     endpoints: &[Endpoint],
     credentials: &Credentials,
@@ -62,12 +62,12 @@ pub(in crate::operate::members) fn take(
 }
 
 impl Held {
-    /// Returns whether the last renewal is recent enough for the lock to outlive a step.
+    /// Returns whether the lock's lease was renewed recently enough for the lock to outlive one more step.
     pub(super) fn counts(&self) -> bool {
         !self.kept.until.lock().unwrap_or_else(PoisonError::into_inner).has_passed()
     }
 
-    /// Sets the endpoints that the thread asks for the next renewals.
+    /// Sets the endpoints through which the thread renews the lock's lease from now on.
     pub(super) fn ask(&self, endpoints: Vec<Endpoint>) {
         if !endpoints.is_empty() {
             *self.kept.endpoints.lock().unwrap_or_else(PoisonError::into_inner) = endpoints;
@@ -88,7 +88,7 @@ impl Held {
 }
 
 impl Kept {
-    /// Renews the lease. Returns `None` if no endpoint answered.
+    /// Renews the lock's lease. Returns `Some(false)` if the lease has expired, and `None` if no endpoint answered.
     fn renew(&self, lease: i64, credentials: &Credentials) -> Option<bool> {
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for endpoint in endpoints {

@@ -56,7 +56,7 @@ fn planned(meant: &Meant, membership: &Membership) -> Wanted {
     }
 }
 
-/// Fulfils the wish as far as possible until `deadline`.
+/// Changes the members as the operator asked (`meant`), step by step. It waits until `deadline` for obstacles that pass by themselves.
 fn change(
     meant: &Meant,
     mut first: MembersSeen,
@@ -118,12 +118,13 @@ fn change(
     })
 }
 
-/// Returns whether `why` also keeps the command from taking the lock, which needs a majority.
+/// Returns whether the command must wait for the obstacle `why` to pass before it takes the member-change lock, which needs a majority.
 fn keeps_from_the_lock(why: &Forbidden) -> bool {
     matches!(why, Forbidden::NoLeader { .. } | Forbidden::Unconfirmed)
 }
 
-/// Returns the permission to have fewer voters, if the wish needs it. The operator has to confirm it.
+/// Returns the permission to have fewer voters, if the operator asked for a removal that needs it. The operator has to confirm the
+/// removal.
 fn words(meant: &Meant, membership: &Membership, talk: &dyn Talk) -> Result<Words, Failure> {
     let none = Words::default();
     let Wish::Remove(id) = &meant.wish else { return Ok(none) };
@@ -148,7 +149,7 @@ fn changed(meant: &Meant, seen: &MembersSeen, made: Vec<String>, deadline: Deadl
     }
 }
 
-/// Returns the endpoints at which healthy voters answered, the leader's first.
+/// Returns the client endpoints of the healthy voters, the leader's first.
 fn endpoints(seen: &MembersSeen) -> Vec<Endpoint> {
     let mut voters: Vec<_> = seen.membership.voters().filter(|voter| voter.is_healthy()).collect();
     voters.sort_by_key(|voter| seen.membership.leader != Some(voter.id));

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::super::look::MembersSeen;
 use crate::decide::members::Newcomer;
 
-/// Returns the variables that etcd reads. etcd compares all of `ETCD_INITIAL_CLUSTER` with the member list when it starts.
+/// Returns the environment variables with which the new member's etcd must be started. At its start etcd compares all of
+/// `ETCD_INITIAL_CLUSTER` with the member list.
 pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &MembersSeen) -> BTreeMap<&'static str, String> {
     let others = seen.membership.members.iter().filter(|member| !member.peer_urls.contains(&new.peer_url));
     let mut cluster: Vec<String> =
@@ -25,8 +26,8 @@ pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &MembersSeen)
     variables
 }
 
-/// Returns the client URL of the new member, in the form of the others' URLs. Without one etcd advertises its machine's own name, where
-/// no client may find it.
+/// Returns the client URL for the new member, with the scheme and port of the other members' URLs. Without a client URL, etcd advertises
+/// its machine's own name, which clients may be unable to reach.
 fn client_url(new: &Newcomer, seen: &MembersSeen) -> Option<String> {
     let host = new.peer_url.rsplit_once(':')?.0.split_once("://")?.1;
     let mut known = seen.details.values().flat_map(|detail| &detail.client_urls);
@@ -39,7 +40,7 @@ fn client_url(new: &Newcomer, seen: &MembersSeen) -> Option<String> {
     (!known.any(|other| *other == url)).then_some(url)
 }
 
-/// Returns the variables in the form of an `EnvironmentFile=`.
+/// Formats the environment variables as the lines of an `EnvironmentFile=`.
 pub(in crate::operate::members) fn lines(variables: &BTreeMap<&'static str, String>) -> String {
     variables.iter().map(|(name, value)| format!("\n  {name}={value}")).collect::<Vec<_>>().concat()
 }

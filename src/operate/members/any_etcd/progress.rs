@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::decide::members::{Forbidden, Member, Membership};
 use crate::os::clock::Deadline;
 
-/// Time after which an unchanged reason is repeated.
+/// Time after which a waiting command prints an unchanged reason again.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// The state of the messages.
+/// The last message that a waiting command printed, from which follows whether the next one is due.
 #[derive(Debug, Default)]
 pub(in crate::operate::members) struct Progress {
     last: Option<Told>,
@@ -22,12 +22,12 @@ struct Told {
 }
 
 impl Progress {
-    /// Returns whether there was no message yet.
+    /// Returns whether the command has not yet printed why it waits.
     pub(in crate::operate::members) fn is_silent(&self) -> bool {
         self.last.is_none()
     }
 
-    /// Returns a message if the reason has changed, or the last message is old.
+    /// Returns the next message about why the command waits. Returns `None` if the reason is unchanged and the last message is recent.
     pub(in crate::operate::members) fn line(&mut self, why: &Forbidden, membership: &Membership) -> Option<String> {
         let lag = membership.learners().next().and_then(|learner: &Member| learner.lag);
         let why_now = match why {
@@ -44,7 +44,7 @@ impl Progress {
     }
 }
 
-/// Returns the number of missing entries, and the rate at which it falls.
+/// Returns the number of log entries that the learner lacks, and the rate at which that number falls.
 fn rate(lag: u64, before: Option<(u64, Duration)>) -> String {
     if lag == 0 {
         return String::new();

@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Removed {
     pub(super) id: MemberId,
-    /// All names of the removed member.
+    /// All names by which an operator may name the removed member: the typed name, its id, its etcd name and its peer URLs.
     names: Vec<String>,
-    /// The peer URL of its replacement, if there is one.
+    /// The peer URL of the member that replaces the removed one; `None` for a plain removal.
     new: Option<String>,
 }
 
@@ -35,7 +35,8 @@ impl Removed {
         self.new.as_deref() == Some(peer_url)
     }
 
-    /// Stores the key before the removal. A failure does not stop the removal, but a repeated command will then be refused.
+    /// Writes this record to etcd before the member is removed. If the write fails, the removal continues, but a repeated command will be
+    /// refused.
     pub(super) fn note(&self, endpoint: &Endpoint, credentials: &Credentials) {
         let text = serde_json::to_string(self).unwrap_or_default();
         if let Err(error) = blocking::note_removal(endpoint, credentials, &text, PATIENCE) {
@@ -43,7 +44,8 @@ impl Removed {
         }
     }
 
-    /// Reads the key from the first of `endpoints` that answers. Returns `None` also if it is unreadable.
+    /// Reads the record of the last removed member through the first of `endpoints` that answers. Returns `None` if it is missing or
+    /// unreadable.
     pub(super) fn last(endpoints: &[Endpoint], credentials: &Credentials) -> Option<Self> {
         let read = |endpoint| blocking::last_removal(endpoint, credentials, PATIENCE).ok();
         serde_json::from_slice(&endpoints.iter().find_map(read)??).ok()

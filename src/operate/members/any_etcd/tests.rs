@@ -87,7 +87,8 @@ fn a_new_etcd_is_told_all_of_the_cluster() {
     assert!(new_etcd::lines(&variables).contains("\n  ETCD_NAME=node5"));
 }
 
-/// The replacement was not listed yet when the first command was interrupted.
+/// Asserts that a repeated replacement is accepted only with the removed member's name and the same new member. The first command was
+/// interrupted before it added the new member.
 #[test]
 fn who_was_removed_is_told_from_who_is_mistyped() {
     let mut seen = one_of_three_dead();

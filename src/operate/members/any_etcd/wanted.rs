@@ -7,7 +7,7 @@ use crate::operate::failure::Failure;
 use crate::operate::members::order::Order;
 use crate::operate::members::source::endpoint;
 
-/// An order, with the members that it is about.
+/// An operator's order, translated into the rules' [`Wish`] about members that exist.
 #[derive(Debug)]
 pub(super) struct Meant {
     pub(super) word: &'static str,
@@ -17,10 +17,10 @@ pub(super) struct Meant {
     pub(super) allow_fewer: bool,
 }
 
-/// The reason why an order is refused.
+/// The reason why an operator's order is refused before any change.
 #[derive(Debug)]
 pub(super) enum Wrong {
-    /// The arguments make no sense for this etcd, whatever its members are.
+    /// The arguments make no sense for an etcd that is no pair, whatever its members are.
     Usage(&'static str),
     Members(Failure),
 }
@@ -31,7 +31,8 @@ impl From<Failure> for Wrong {
     }
 }
 
-/// Translates an order. `removed` is the member that a command removed last, if the named member is not listed.
+/// Translates an operator's order into the rules' [`Wish`]. `removed` is the last removed member; it is used if the order names a member
+/// that is no longer listed.
 pub(super) fn meant(order: &Order, membership: &Membership, removed: Option<&Removed>) -> Result<Meant, Wrong> {
     let plain = |word, node: &str, wish| Meant { word, node: node.to_owned(), wish, new: None, allow_fewer: false };
     Ok(match order {
@@ -92,7 +93,8 @@ fn replacement(
     Ok(Meant { word: "replace", node: old.to_owned(), wish, new: Some(new.clone()), allow_fewer: false })
 }
 
-/// Fails if another member has the newcomer's name or address. A learner that an earlier call added for the same wish is accepted.
+/// Fails if another member has the name or the peer URL of `new`. Accepts the new member itself, which an interrupted command may have
+/// added.
 fn is_free(new: &Newcomer, membership: &Membership, old: Option<&Member>) -> Result<(), Failure> {
     if endpoint(&new.peer_url).is_err() {
         return Err(Failure(format!(
@@ -113,7 +115,7 @@ fn is_free(new: &Newcomer, membership: &Membership, old: Option<&Member>) -> Res
     Ok(())
 }
 
-/// Returns the number of voters to reach, if the operator gave none.
+/// Returns the number of voters that the change aims at, if the operator gave none.
 pub(super) fn wanted(membership: &Membership, meant: &Meant) -> usize {
     match &meant.wish {
         Wish::Replace { old: Some(old), new } => judge::wanted(membership, membership.member(*old), new),

@@ -17,13 +17,14 @@ use crate::operate::members::source::Source;
 use crate::operate::talk::Talk;
 use crate::os::clock::{self, Deadline};
 
-/// Time after a change during which members may look unhealthy, because they follow a new leader or have just started.
+/// Time after a change of the member list during which members may be reported as unhealthy, because they follow a new leader or have
+/// just started.
 const SETTLES: Duration = Duration::from_secs(20);
-/// Time during which etcd may refuse a step that the rules allow. etcd also checks the age of its peers' connections, which are young
-/// after a start.
+/// Time for which a refused step is repeated. etcd may refuse what the rules allow, because it also checks the age of its peers'
+/// connections.
 const INSISTS: Duration = Duration::from_secs(30);
 
-/// The end of a change.
+/// The result of a change of the members.
 #[derive(Debug)]
 pub(super) enum End {
     Done,
@@ -37,7 +38,7 @@ pub(super) struct Work<'a> {
     lock: &'a Held,
     talk: &'a dyn Talk,
     deadline: Deadline,
-    /// The last observation.
+    /// The latest observation of the members.
     pub(super) seen: MembersSeen,
     pub(super) made: Vec<String>,
     settling: Deadline,
@@ -83,7 +84,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Observes until an answer comes. Without answers this command soon loses the lock.
+    /// Observes the members, and repeats that until one of them answers. It fails once the lock may expire or the deadline has passed.
     fn look(&mut self) -> Result<(), Failure> {
         let mut seen = loop {
             match look::look(self.source) {
@@ -106,7 +107,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Reports a step outside of etcd.
+    /// Reports what was done to a Machine's hook: to the log, to the operator, and in the result.
     fn did(&mut self, what: Option<String>) -> Result<(), Failure> {
         if let Some(what) = what {
             log::info!("{what}");
@@ -189,13 +190,14 @@ fn lost() -> Failure {
     Failure("the lock of this change was lost before its next step: type the same again".to_owned())
 }
 
-/// Returns the part of a membership that a change changes.
+/// Returns the leader, and each member's id with whether it is a learner and has started. A difference shows that the membership has
+/// changed.
 pub(in crate::operate::members) fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
     let of = |member: &Member| (member.id, member.is_learner, member.has_started());
     (membership.leader, membership.members.iter().map(of).collect())
 }
 
-/// Returns whether `why` may only be a passing consequence of a change.
+/// Returns whether `why` can be a passing effect of a change, such as a member that is unhealthy while it starts.
 pub(in crate::operate::members) fn settles(why: &Forbidden) -> bool {
     matches!(
         why,

@@ -82,7 +82,7 @@ impl Work {
         Ok(Took::Acted(primary.map_or_else(|| map.clone(), |primary| format!("{map} {primary}"))))
     }
 
-    /// Sets the new machine up. 'tandem setup join' there gives this node access for the same work as in a setup.
+    /// Sets up the new machine as 'tandem setup' does. The operator types 'tandem setup join' there, which gives this node access.
     pub(super) fn prepare(&mut self, look: &Look, talk: &dyn Talk) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let description = self.description(look)?;
@@ -111,8 +111,8 @@ impl Work {
         Ok(Took::Over(format!("{} has its certificates, etcd's image and pcsd", new.name)))
     }
 
-    /// Ties the new node's fence device to its machine, as a setup does. The firmware there and the BMC, asked from here, must report
-    /// the same UUID. The BMC's report is not enough, because another machine may be behind the address.
+    /// Sets `system_uuid` of the new node's fence device, once the new machine's firmware and its BMC have reported the same UUID. The
+    /// BMC's report alone is no proof, because the BMC at that address may be another machine's.
     fn tie(&self, look: &Look, new: &str, own: Option<&str>) -> Result<(), Failure> {
         let Some(device) = look.devices(new).into_iter().find(|device| is_ours(device)) else { return Ok(()) };
         if device.resource.parameters.contains_key("system_uuid") {
@@ -133,8 +133,8 @@ impl Work {
         self.typed(&["pcs", "stonith", "update", id, &format!("system_uuid={uuid}")])
     }
 
-    /// Returns the options by which this node is fenced. They contain the password itself, because the new machine has no password file
-    /// yet.
+    /// Returns the options with which the new node fences this node; `None` if this node has no fence device. They contain the password
+    /// itself, because the new machine has no password file yet.
     fn device_of_here(&self, look: &Look) -> Result<Option<Secret>, Failure> {
         let here = &self.change.here.name;
         let Some(device) = look.devices(here).into_iter().next() else { return Ok(None) };
@@ -157,7 +157,7 @@ impl Work {
         Ok(Some(Secret(told)))
     }
 
-    /// Describes the two nodes as the file for a setup does.
+    /// Describes both nodes in the form of the description file for 'tandem setup'.
     fn description(&self, look: &Look) -> Result<Description, Failure> {
         let context = &look.context;
         let Source::Parameters { image, .. } = &context.params.source else {
@@ -197,7 +197,7 @@ impl Work {
         })
     }
 
-    /// Returns the path of the password file of a node's BMC; empty if the password is in the CIB.
+    /// Returns the path of the password file of `node`'s BMC; empty if the password is in the CIB.
     fn password_file(&self, look: &Look, node: &str) -> PathBuf {
         let typed = self.change.fence.iter().find(|(name, _)| name == "password_file").map(|(_, file)| file.clone());
         let is_new = self.change.new.as_ref().is_some_and(|new| new.name == node);
@@ -206,8 +206,8 @@ impl Work {
         typed.filter(|_| is_new).or_else(of_device).map(PathBuf::from).unwrap_or_default()
     }
 
-    /// Adds the node to Corosync and Pacemaker, and starts both there. After an interruption it repeats the finished parts, which then
-    /// change nothing.
+    /// Adds the new node to Corosync and Pacemaker, and starts both there. After an interruption, finished parts are repeated without
+    /// effect.
     pub(super) fn add(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let name = new.name.as_str();
@@ -234,7 +234,7 @@ impl Work {
         Ok(Took::Acted(format!("{name} is in the cluster")))
     }
 
-    /// Adds the node without starting it. A repeated command then sees whether only the start is missing.
+    /// Adds the new node to the cluster without starting it, so that a repeated command sees that only the start is missing.
     fn enter(&mut self, new: &Place) -> Result<(), Failure> {
         let mut words = ["pcs", "cluster", "node", "add", &new.name].map(str::to_owned).to_vec();
         words.extend(std::iter::once(&new.address).chain(&self.change.links).map(|address| format!("addr={address}")));
@@ -246,7 +246,7 @@ impl Work {
         Err(goes_on(why))
     }
 
-    /// Gives pcs access to both nodes, with the token that both pcsds have accepted.
+    /// Gives pcs access to both nodes with the token that both pcsds accepted. Does nothing if the token is used up.
     fn hosts(&self) -> Result<(), Failure> {
         if !self.token.exists() {
             return Ok(());
@@ -259,7 +259,7 @@ impl Work {
         self.typed(&words)
     }
 
-    /// Waits for the agent, which lets the new member join.
+    /// Waits until the resource agent has let the new node's etcd join and vote.
     pub(super) fn join(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let new = self.change.new.as_ref().map(|new| new.name.clone()).unwrap_or_default();
         // The node may still have the standby of the old machine of that name, which OpenShift's jobs have not removed.
@@ -273,8 +273,8 @@ impl Work {
         Ok(Took::Waits(self.joining(look, &new)))
     }
 
-    /// Sets a hook on the new member's Machine before it votes, if the other voter's Machine has one. It does so once, because another
-    /// client that removes the hook means it.
+    /// Sets the hook that delays deletion on the new member's Machine before the member votes, if the other voter's Machine has one. It
+    /// does so only once. If another client removes the hook, that is on purpose.
     fn protected(&mut self, look: &Look, new: &str) -> Result<Option<String>, Failure> {
         let is_bare = |member: &&Member| member.machine == MachineState::Stays { is_protected: false };
         let uses_hooks = look.members.as_ref().is_ok_and(|seen| seen.membership.uses_hooks);
@@ -300,7 +300,7 @@ impl Work {
         format!("{new} lacks {lag} entries, and takes {rate} a second")
     }
 
-    /// Describes the problems of the cluster in the words of 'tandem status'.
+    /// Returns the problems of the cluster as 'tandem status' reports them, joined by "; ".
     pub(super) fn problems(look: &Look) -> String {
         let all: Vec<String> = health::assess(&look.cluster).problems.into_iter().map(|problem| problem.text).collect();
         all.join("; ")
@@ -315,7 +315,8 @@ pub(super) fn goes_on(Failure(why): Failure) -> Failure {
     Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
 }
 
-/// Returns the further names in this node's etcd certificate, such as an address that follows the leader.
+/// Returns the names in this node's etcd certificate that are neither its own name nor one of its addresses, such as an address that
+/// follows the leader. The new node's certificate gets them, too.
 fn further_names(own: impl Iterator<Item = IpAddr>, node: &str) -> Vec<String> {
     let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let own: Vec<String> = own.chain(local).map(|address| address.to_string()).collect();

@@ -18,10 +18,10 @@ use crate::operate::members::any_etcd::said;
 use crate::operate::members::ask::ask;
 use crate::operate::members::source::Source;
 
-/// Time for one of etcd's steps.
+/// Timeout of a request that removes a member.
 const STEP: Duration = Duration::from_secs(5);
 
-/// Refuses each change of the pair while there is a third voter, except the replacement of a node.
+/// Fails if the pair has a third voter and the change is not a replacement of a node. On OpenShift, replacements are refused too.
 pub(super) fn keeps(look: &Look, kind: Option<Kind>, is_openshift: bool) -> Result<(), Failure> {
     let may = kind.is_none_or(|kind| kind == Kind::Replace) && !is_openshift;
     match look.third_voter() {
@@ -37,7 +37,7 @@ fn waits(third_voter: &ThirdVoter) -> Failure {
     ))
 }
 
-/// Refuses to begin a replacement if the third voter does not vote, or the old node is online.
+/// Fails if a replacement may not begin, because the pair's third voter does not vote yet or the old node is online.
 pub(super) fn may_begin(look: &Look, change: &Change) -> Result<(), Failure> {
     let Some(third_voter) = look.third_voter() else { return Ok(()) };
     let seen = look.members.as_ref().map_err(|Failure(why)| Failure(why.clone()))?;
@@ -69,7 +69,7 @@ fn runs(old: &str, third_voter: &ThirdVoter) -> Failure {
 }
 
 impl Work {
-    /// Removes the dead member by a majority of the node that stays and the third voter.
+    /// Removes the dead node's member, by the majority of the node that stays and the third voter.
     pub(super) fn leave_beside(
         &mut self,
         look: &Look,
@@ -102,8 +102,8 @@ impl Work {
         }
     }
 
-    /// Stores the third voter's id before it is one of two voters. An agent with a stopped etcd distinguishes the third voter from its
-    /// peer only by that id.
+    /// Writes the third voter's member id to the cluster property before the third voter is one of only two voters. An agent with a
+    /// stopped etcd distinguishes the third voter from its peer only by that id.
     fn name_third_voter(&self, look: &Look, third_voter: &ThirdVoter) -> Result<(), Failure> {
         let members = look.members.as_ref().map(|seen| seen.membership.members.as_slice()).unwrap_or_default();
         let is_it = |member: &&Member| member.is_third() && !member.is_learner;
@@ -116,7 +116,7 @@ impl Work {
     }
 }
 
-/// Waits if the obstacle passes by itself, and fails otherwise.
+/// Returns [`Took::Waits`] if the obstacle `why` passes by itself, and an error otherwise.
 fn forbidden(why: &Forbidden) -> Result<Took, Failure> {
     if why.passes() {
         return Ok(Took::Waits(format!("{}: {why}", why.rule())));
@@ -124,7 +124,8 @@ fn forbidden(why: &Forbidden) -> Result<Took, Failure> {
     Err(Failure(format!("{}: {why}: {}; 'tandem member replace' goes on", why.rule(), why.instead())))
 }
 
-/// Returns the reason why one of the pair's two nodes may not be stopped yet; `None` if either may. The third voter counts.
+/// Returns the reason why one of `nodes`, the pair's two nodes, may not be stopped yet; `None` if either of them may. The third voter
+/// counts towards the majority.
 pub(super) fn lacks(look: &Look, nodes: [&String; 2]) -> Option<String> {
     let Ok(seen) = &look.members else { return Some("no member list could be read".to_owned()) };
     nodes.into_iter().find_map(|node| {
@@ -157,7 +158,7 @@ pub(super) mod tests {
         change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))
     }
 
-    /// Returns a cluster in which node2 is off, while node1 and a third voter live.
+    /// Returns a cluster in which node2 is off, while node1 and the third voter node7 are alive.
     pub(in super::super) fn off() -> Cluster {
         let mut cluster = samples::read("peer-off");
         let guest = format!("node7=https://192.0.2.7:2380 {GUEST:x}");

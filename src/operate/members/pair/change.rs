@@ -15,21 +15,21 @@ use crate::os::clock;
 use crate::records::state_file;
 
 pub(super) const FILE: &str = "/var/lib/tandem/member-change.json";
-/// The file of the last finished change.
+/// Path of the file that describes the last finished member change.
 pub(super) const LAST: &str = "/var/lib/tandem/member-change-last.json";
-/// Directory of the objects that were deleted from OpenShift's API.
+/// Path of the directory that keeps the objects deleted from OpenShift's API.
 pub(super) const SAVED: &str = "/var/lib/tandem/member-change-saved";
-/// File that a running command keeps locked.
+/// Path of the file that a running 'tandem member' keeps locked, so that no second one runs on this node.
 const LOCK: &str = "/var/lib/tandem/member-change.lock";
 
-/// A node with the address of its etcd.
+/// Name of a node, and the IP address of its etcd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
     pub(super) name: String,
     pub(super) address: IpAddr,
 }
 
-/// The kind of a change.
+/// The kind of a member change in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Replace,
@@ -37,31 +37,31 @@ pub(super) enum Kind {
     Remove,
 }
 
-/// The change in the file.
+/// A member change in a pair, as it is stored in [`FILE`] while it is in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Change {
     pub(super) kind: Kind,
-    /// The node on which the operator typed it. This node stays.
+    /// The node on which the operator typed the command. It stays in the pair.
     pub(super) here: Place,
-    /// The node that leaves.
+    /// The node that leaves the pair; `None` if a node is added.
     pub(super) old: Option<Place>,
-    /// The node that joins.
+    /// The node that joins the pair; `None` if a node is removed.
     pub(super) new: Option<Place>,
-    /// The new node's addresses on Corosync's further links.
+    /// The new node's addresses on Corosync's links other than the first.
     #[serde(default)]
     pub(super) links: Vec<IpAddr>,
-    /// Options of the new node's fence device.
+    /// Options of the new node's fence device, as pairs of name and value.
     pub(super) fence: Vec<(String, String)>,
     /// True once the operator has confirmed that the old machine is off.
     pub(super) old_is_off: bool,
     pub(super) began: u64,
     pub(super) log: Vec<Entry>,
-    /// The old node's objects on OpenShift, where the operators do part of the change.
+    /// The old node's objects in OpenShift's API; `None` outside of OpenShift.
     #[serde(default)]
     pub(super) openshift: Option<Replaced>,
 }
 
-/// A piece of finished work.
+/// A finished step of a member change, with its time and its result in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) at: u64,
@@ -70,7 +70,7 @@ pub(super) struct Entry {
 }
 
 impl Change {
-    /// Returns the text of the lock.
+    /// Returns the text of the member-change lock in the cluster property: the change, the node and the time.
     pub(super) fn words(&self) -> String {
         format!("{}, by {} since {}", self.what(), self.here.name, utc(self.began))
     }
@@ -84,7 +84,7 @@ impl Change {
         }
     }
 
-    /// Describes the change in a few words.
+    /// Describes the member change in a few words, which [`crate::operate::members::under_way`] parses.
     pub(super) fn what(&self) -> String {
         let Names { old, new, .. } = self.names();
         match self.kind {
@@ -95,7 +95,7 @@ impl Change {
         }
     }
 
-    /// Returns the command's name, and the node that it was typed with.
+    /// Returns the subcommand of 'tandem member' that began the change, and the node name that it was typed with.
     pub(super) fn wish(&self) -> (&'static str, &str) {
         match (self.kind, &self.old, &self.new) {
             (Kind::Replace, Some(old), _) => ("replace", &old.name),
@@ -109,30 +109,31 @@ impl Change {
         self.log.iter().any(|entry| entry.step == step)
     }
 
-    /// Returns whether the new machine takes over the name of the old one.
+    /// Returns whether the new machine has the same node name as the old one.
     pub(super) fn keeps_name(&self) -> bool {
         matches!((&self.old, &self.new), (Some(old), Some(new)) if old.name == new.name)
     }
 
-    /// Returns the nodes of the future `node_ip_map`.
+    /// Returns the nodes that `node_ip_map` has after the change.
     pub(super) fn nodes(&self) -> Vec<&Place> {
         std::iter::once(&self.here).chain(&self.new).collect()
     }
 
-    /// Returns the new parameter `configured_primary` if the old node is the primary. The new node replaces it.
+    /// Returns the new setting `configured_primary=NODE` if the old node is the configured primary. Otherwise the parameter stays and
+    /// `None` is returned.
     pub(super) fn configured_primary(&self, primary: Option<&str>) -> Option<String> {
         self.old.as_ref().filter(|old| Some(old.name.as_str()) == primary && !self.keeps_name())?;
         let new = self.new.as_ref().map(|new| new.name.as_str()).unwrap_or_default();
         Some(format!("configured_primary={new}"))
     }
 
-    /// Returns whether `other` asks for the same change.
+    /// Returns whether `other` is the same order: the kind, the nodes and the links are equal.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.kind, &self.here, &self.old, &self.new, &self.links)
             == (other.kind, &other.here, &other.old, &other.new, &other.links)
     }
 
-    /// Removes a finished step from the log, so that it is repeated.
+    /// Deletes the entry of a finished step from the log, so that the step is repeated.
     pub(super) fn takes_back(&mut self, step: PairStep) {
         self.log.retain(|entry| entry.step != step);
     }
@@ -147,18 +148,18 @@ impl Change {
     }
 }
 
-/// Returns the parameter `node_ip_map` with these nodes.
+/// Returns the setting `node_ip_map=NODE:ADDRESS;...` with the nodes `places`.
 pub(super) fn node_ip_map(places: &[&Place]) -> String {
     let nodes: Vec<String> = places.iter().map(|place| format!("{}:{}", place.name, place.address)).collect();
     format!("node_ip_map={}", nodes.join(";"))
 }
 
-/// Ends the change by renaming its file to that of the last change.
+/// Ends the member change by renaming its file [`FILE`] to [`LAST`].
 pub(super) fn close() -> Result<(), Failure> {
     std::fs::rename(FILE, LAST).map_err(|error| Failure(format!("{FILE} cannot be put aside: {error}")))
 }
 
-/// Opens the file that a running command keeps locked.
+/// Opens the file that a running 'tandem member' keeps locked, and creates it if needed.
 pub(super) fn open_lock() -> Result<std::fs::File, Failure> {
     std::fs::create_dir_all("/var/lib/tandem")?;
     Ok(open_private(Path::new(LOCK))?)
@@ -168,12 +169,12 @@ fn open_private(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Reads the change in progress; `None` if there is none.
+/// Reads the member change in progress from [`FILE`]. Returns `None` if the file does not exist.
 pub(super) fn read() -> Result<Option<Change>, Failure> {
     under_way(state_file::read(Path::new(FILE)))
 }
 
-/// Fails if the file is unreadable, because its change may be unfinished.
+/// Returns the member change that was read. Fails if its file is unreadable, because the change may be unfinished.
 fn under_way(read: Fact<Change>) -> Result<Option<Change>, Failure> {
     match read {
         Fact::Known(change) => Ok(Some(change)),
@@ -184,7 +185,7 @@ fn under_way(read: Fact<Change>) -> Result<Option<Change>, Failure> {
     }
 }
 
-/// Reads the last finished change; `None` also if its file is unreadable.
+/// Reads the last finished member change. Returns `None` if its file is missing or unreadable.
 pub(super) fn last() -> Option<Change> {
     state_file::read(Path::new(LAST)).known().cloned()
 }
@@ -206,7 +207,7 @@ mod tests {
         assert!(why.starts_with("it is damaged: move the file away"), "{why}");
     }
 
-    /// The metric of a change parses this text.
+    /// Asserts that the lock's text of each kind of change is parsed by `UnderWay::parts`, which the metric uses.
     #[test]
     fn the_words_of_each_kind_name_the_nodes_for_programs_too() {
         let (node2, node3) = (|| Some(place("node2", 2)), || Some(place("node3", 3)));
@@ -229,7 +230,7 @@ mod tests {
         assert_eq!((one.has(PairStep::Check), one.has(PairStep::Prepare)), (true, false));
     }
 
-    /// Every user that may open the file may keep it locked.
+    /// Asserts that only the owner may open the lock file, because each user that can open it could keep it locked.
     #[test]
     fn the_lock_is_its_owners() {
         let dir = tempfile::tempdir().unwrap();

@@ -14,9 +14,9 @@ use crate::os::clock;
 use crate::os::dmi;
 use crate::os::uuid;
 
-/// Space that must be free in addition to the copy, in bytes.
+/// Disk space in bytes that must be free in addition to the snapshot's size.
 const ROOM: u64 = 64 * 1024 * 1024;
-/// Time for a copy of etcd's largest database on a slow disk.
+/// Timeout of a snapshot of etcd's largest database, on a slow disk.
 const COPY: Duration = Duration::from_secs(600);
 
 impl Work {
@@ -40,7 +40,7 @@ impl Work {
         Ok(Took::Over(format!("{copy}{word}")))
     }
 
-    /// Asks the BMC of the new node, with the options that were typed, or with those of its device.
+    /// Reads the state of the new node's BMC, with the typed fence options, or with those of its existing device.
     fn examined(&self, look: &Look, new: &str) -> Result<Examined, Failure> {
         if !self.change.fence.is_empty() {
             return Ok(examine::device(&self.fence_lines(), Some(new), None));
@@ -54,13 +54,13 @@ impl Work {
         Ok(examine::device(&lines, Some(new), device.plugs.get(new).map(String::as_str)))
     }
 
-    /// Returns the options in the fence agent's format, without those for Pacemaker's fencer.
+    /// Returns the typed fence options in the fence agent's input format, without the `pcmk_` options of Pacemaker's fencer.
     fn fence_lines(&self) -> Vec<u8> {
         let own = self.change.fence.iter().filter(|(name, _)| !name.starts_with("pcmk_"));
         own.map(|(name, value)| format!("{name}={value}\n")).collect::<Vec<_>>().concat().into_bytes()
     }
 
-    /// Fails if a node runs that the operator has declared off.
+    /// Fails if the node `old` runs, although the operator has declared it off.
     fn must_not_run(&self, look: &Look, old: &str) -> Result<(), Failure> {
         let online = look.cluster.pacemaker.known().and_then(|known| known.nodes.iter().find(|node| node.name == old));
         let is_online = online.is_some_and(|node| node.online);
@@ -70,14 +70,14 @@ impl Work {
         }
     }
 
-    /// Returns the power state that a node's BMC reports. On proves that it runs, but Off does not prove that it is off.
+    /// Returns the power state that the BMC of `node` reports. On proves that the node runs, but Off is no proof that it is off.
     fn power_of(&self, look: &Look, node: &str) -> Option<String> {
         let device = look.devices(node).into_iter().next()?;
         let lines = fence_options::read(&self.programs).ok()?.lines_of(&device.resource.id).ok()?;
         examine::device(&lines, Some(node), device.plugs.get(node).map(String::as_str)).note.power
     }
 
-    /// Takes a copy of the data into the directory of the agent's backups.
+    /// Takes a snapshot of etcd's data into the resource's `backup_location`. Returns a message with the snapshot's path.
     fn copy(&self, look: &Look) -> Result<String, Failure> {
         let context = &look.context;
         let directory = &context.params.backup_location;
@@ -101,7 +101,8 @@ impl Work {
     }
 }
 
-/// Returns the fault of the new node's BMC, as `here` found it. `own` is the UUID of `here`.
+/// Returns the reason why the BMC of the node `new` cannot be used, as `here` found it; `None` if it can. `own` is the system UUID of
+/// `here`.
 fn fault(new: &str, here: &str, own: Option<&str>, seen: &Examined) -> Option<String> {
     if let Some(why) = &seen.note.failure {
         return Some(format!(
@@ -120,7 +121,7 @@ fn fault(new: &str, here: &str, own: Option<&str>, seen: &Examined) -> Option<St
     is_in_vain.then(|| format!("the account at the BMC of {new} may not reset the machine: give it a role that may"))
 }
 
-/// Returns the evidence that a node runs although the operator has declared it off.
+/// Returns the evidence that the node `old` runs although the operator has declared it off; `None` if there is none.
 fn runs(old: &str, is_online: bool, power: impl FnOnce() -> Option<String>) -> Option<String> {
     let how = if is_online {
         "Pacemaker has it online"

@@ -13,14 +13,14 @@ use crate::operate::setup::action::Action;
 use crate::operate::setup::apply;
 use crate::operate::talk::Talk;
 
-/// Ends the change, so that another one can begin.
+/// Ends the member change and releases its lock, so that another change can begin.
 pub(super) fn close(programs: &Programs) -> Result<(), Failure> {
     // The file goes last, because a lock without it would belong to no command.
     member_change::give_back(programs)?;
     change::close()
 }
 
-/// Undoes what can be undone, and lists what cannot.
+/// Undoes a member change as far as possible, and lists what stays changed.
 pub(super) fn abort(existing: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Changed, Failure> {
     let seen = look.seen(existing);
     may_be_taken_back(existing, &seen, look.third_voter().is_some(), terms, talk)?;
@@ -64,7 +64,8 @@ fn may_be_taken_back(
     Ok(())
 }
 
-/// Returns the reason why a change cannot be undone: the new member votes, or a third voter keeps a forgotten node from coming back.
+/// Returns the reason why a member change cannot be undone: the new member votes already, or a third voter keeps a forgotten node from
+/// coming back. Returns `None` if it can be undone.
 fn too_late(existing: &Change, seen: &PairSeen, third_voter: bool) -> Option<String> {
     if third_voter && is_forgotten(existing, seen) {
         let (what, old) = (existing.what(), existing.names().old);
@@ -81,12 +82,12 @@ fn too_late(existing: &Change, seen: &PairSeen, third_voter: bool) -> Option<Str
     })
 }
 
-/// Returns whether Pacemaker has forgotten the old node. It is only asked for a change that removes one.
+/// Returns whether Pacemaker's cluster no longer has the old node. `existing` must be a change that removes a node.
 fn is_forgotten(existing: &Change, seen: &PairSeen) -> bool {
     existing.has(PairStep::Forget) || seen.old == Old::Gone
 }
 
-/// Returns the commands that undo a change, and a message about the rest.
+/// Returns the commands that undo a member change, and a message about what is not undone.
 fn way_back(
     existing: &Change,
     seen: &PairSeen,
@@ -97,7 +98,8 @@ fn way_back(
     on_openshift.unwrap_or_else(|| (back(existing, seen, resource, devices), None))
 }
 
-/// Returns the commands that undo a change outside of OpenShift, from its present state. `devices` fence the new node.
+/// Returns the commands that undo a member change outside of OpenShift, from its present state. `devices` are the ids of the new node's
+/// fence devices.
 fn back(existing: &Change, seen: &PairSeen, resource: &str, devices: &[&str]) -> Vec<Vec<String>> {
     let mut all: Vec<Vec<&str>> = Vec::new();
     if let Some(new) = existing.new.as_ref().filter(|_| !existing.keeps_name()) {
@@ -149,7 +151,8 @@ mod tests {
         assert!(too_late(&noted(same, &[PairStep::Node]), &votes, false).is_some(), "OpenShift's new machine");
     }
 
-    /// 'tandem member add' would bring a second node back, but is refused while there is a third member.
+    /// Asserts that a third voter makes an abort impossible once the old node is forgotten. 'tandem member add' would bring the node
+    /// back, but is refused while there is a third voter.
     #[test]
     fn with_a_third_voter_a_node_that_is_forgotten_is_not_brought_back() {
         let replaced = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));

@@ -20,10 +20,10 @@ use crate::operate::members::order::Terms;
 use crate::operate::members::source::Source;
 use crate::operate::setup::cluster::{Corosync, parse_corosync};
 
-/// The result of an observation.
+/// The observed state of Pacemaker, etcd's members and Corosync, from which the next step of a member change follows.
 pub(super) struct Look {
     pub(super) cluster: Cluster,
-    /// An error if no member list could be read.
+    /// The observed members, or an error if no member list could be read.
     pub(super) members: Result<Members, Failure>,
     pub(super) context: Context,
     pub(super) corosync: Corosync,
@@ -37,7 +37,7 @@ fn corosync() -> Result<Corosync, Failure> {
 }
 
 impl Look {
-    /// Observes the cluster and the members. The command's `own` change is left out, because it is no obstacle for itself.
+    /// Observes Pacemaker, the members and Corosync. The command's `own` change is left out, because it is no obstacle to that command.
     pub(super) fn at_all(terms: &Terms, own: Option<&Change>) -> Result<Self, Failure> {
         let mut cluster = cluster::ask(terms.target.resource())?;
         let words = own.map(Change::words);
@@ -86,7 +86,7 @@ impl Look {
         }
     }
 
-    /// Returns the third member, outside of the pair, that the cluster's property names.
+    /// Returns the third voter that the cluster property names; `None` if the pair has none.
     pub(super) fn third_voter(&self) -> Option<ThirdVoter> {
         health::third_voter(&self.cluster)
     }
@@ -96,7 +96,7 @@ impl Look {
         nodes.iter().any(|node| node.name == name && node.standby)
     }
 
-    /// Returns the member of a node, by the present `node_ip_map`.
+    /// Returns the etcd member of `node`, matched by the node's address in the present `node_ip_map`.
     pub(super) fn member(&self, node: &str) -> Option<&Member> {
         let members = &self.members.as_ref().ok()?.membership.members;
         members.iter().find(|member| member.node.as_deref() == Some(node))
@@ -111,19 +111,20 @@ impl Look {
         nodes::devices(&self.cluster, node)
     }
 
-    /// Returns a node's addresses on Corosync's further links. Host names are left out, because this command passes only addresses on.
+    /// Returns the node's addresses on Corosync's links other than the first. Host names are left out, because 'tandem member' passes
+    /// only addresses on.
     pub(super) fn links(&self, node: &str) -> Vec<IpAddr> {
         let mut all: Vec<_> = self.corosync.node(node).map(|node| node.addresses.clone()).unwrap_or_default();
         all.sort_unstable();
         all.iter().skip(1).filter_map(|(_, address)| address.parse().ok()).collect()
     }
 
-    /// Returns whether each device of `node` runs. A device that is banned from `node` must run on `other`.
+    /// Returns whether every fence device of `node` runs. A device that is banned from `node` must run on `other`.
     pub(super) fn is_fenced_from(&self, node: &str, other: &str) -> bool {
         nodes::is_fenced_from(&self.cluster, node, other)
     }
 
-    /// Returns the reason why the device of `new` does not run.
+    /// Returns the failure that Pacemaker reports for a fence device of the node `new`; `None` if it reports none.
     pub(super) fn device_failure(&self, new: &str) -> Option<String> {
         let ids: Vec<&str> = self.devices(new).iter().map(|device| device.resource.id.as_str()).collect();
         let failures = self.cluster.pacemaker.known().map(|known| known.failures.as_slice()).unwrap_or_default();

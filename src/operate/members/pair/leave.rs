@@ -12,9 +12,9 @@ use crate::adapters::pacemaker::{by_hand, exit_code};
 use crate::operate::failure::Failure;
 use crate::os::clock::Deadline;
 
-/// Time for Pacemaker to fence a lost node.
+/// Time that Pacemaker gets to fence a lost node before 'tandem member' asks the fencer itself.
 const FENCING: Duration = Duration::from_secs(120);
-/// Time for a second request to the fencer.
+/// Timeout of the request by which 'tandem member' asks the fencer to power a lost node off.
 const ONCE_MORE: Duration = Duration::from_secs(60);
 
 impl Work {
@@ -22,8 +22,8 @@ impl Work {
         self.change.old.as_ref().map(|old| old.name.clone()).unwrap_or_default()
     }
 
-    /// Puts the old node in standby, so that Pacemaker stops its etcd, and its agent leaves the member list before that. If the old node
-    /// is dead, it waits until this node runs standalone.
+    /// Puts the old node in standby, so that its agent leaves the member list and Pacemaker stops its etcd. If the old node is dead, it
+    /// waits until this node runs standalone.
     pub(super) fn leave(&mut self, seen: &PairSeen) -> Result<Took, Failure> {
         let (old, here) = (self.old(), self.change.here.name.clone());
         match seen.old {
@@ -37,7 +37,7 @@ impl Work {
         }
     }
 
-    /// Stops Pacemaker on the old node. Nothing of the cluster runs there after that, and it needs no fencing.
+    /// Stops Pacemaker on the old node. After that, nothing of the cluster runs on the old node, and it needs no fencing.
     pub(super) fn out(&mut self, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.old();
         match seen.old {
@@ -55,7 +55,8 @@ impl Work {
         }
     }
 
-    /// Handles a node in an unknown state. The fencer proves that it is off, or the operator has confirmed it.
+    /// Handles an old node that Pacemaker reports as unclean. The node counts as off once the fencer proves it or the operator has
+    /// confirmed it.
     pub(super) fn unclean(&mut self) -> Result<Took, Failure> {
         let old = self.old();
         let by_word = self.change.old_is_off;
@@ -82,7 +83,7 @@ impl Work {
         }
     }
 
-    /// Removes the old node from Pacemaker and Corosync, with the configuration that is only for it.
+    /// Removes the old node from Pacemaker and Corosync, with the fence devices and constraints that are only for it.
     pub(super) fn forget(&mut self, look: &Look) -> Result<Took, Failure> {
         let old = self.old();
         if look.seen(&self.change).old != Old::Gone {
@@ -101,7 +102,7 @@ impl Work {
         Ok(Took::Over(format!("{old} is forgotten")))
     }
 
-    /// Returns the ids of the constraints that name the old node.
+    /// Returns the ids of the CIB's location constraints that name the node `old`.
     fn constraints(&self, old: &str) -> Result<Vec<String>, Failure> {
         let output = self.programs.run("cibadmin", &["--query", "--scope", "constraints"], Duration::from_secs(30))?;
         match output.code {
@@ -115,18 +116,18 @@ impl Work {
     }
 }
 
-/// The decision about a node in an unknown state.
+/// The decision about an old node that Pacemaker reports as unclean.
 ///
-/// A BMC's power state is no proof here, because some report Off for a host that they do not know. The fence agent's plan has the rules
-/// for that, and the fencer runs it.
+/// A BMC's power state is no proof here, because some BMCs report Off for a host that they do not know. The fence agent's plan has the
+/// rules for that, and the fencer runs the agent.
 #[derive(Debug, PartialEq, Eq)]
 enum Lost {
     ByWord,
-    /// Pacemaker is still given time to fence it.
+    /// Pacemaker still has time to fence the node.
     IsFenced,
-    /// The fencer has proven that it is off.
+    /// The fencer has proven that the node is off.
     IsOff,
-    /// It may run, for this reason.
+    /// The node may run, for the reason in the field.
     MayRun(String),
 }
 
@@ -140,7 +141,8 @@ fn lost(by_word: bool, had_its_time: bool, ask_the_fencer: impl FnOnce() -> Resu
     }
 }
 
-/// Returns whether a device is deleted with the old node. A device stays if it also fences other nodes, or a new machine with its name.
+/// Returns whether a fence device is deleted with the old node. A device stays if it also fences other nodes, or a new machine with the
+/// old node's name.
 fn goes(change: &Change, device: &FenceDevice) -> bool {
     let keeps = change.keeps_name() && change.fence.is_empty();
     let is_of_new = change.keeps_name()
@@ -177,7 +179,8 @@ mod tests {
         assert_eq!(node1.typed(), ["pcs cluster stop node2 --force"]);
     }
 
-    /// Confirming a running node as off would allow two writers.
+    /// Asserts that a lost node is confirmed as off only by the fencer or by the operator. Confirming a running node as off would allow
+    /// two writers.
     #[test]
     fn a_lost_node_is_off_by_an_operators_word_or_by_the_fencer_alone() {
         let node1 = Node1::new();

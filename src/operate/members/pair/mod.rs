@@ -61,7 +61,7 @@ pub(super) fn run(order: &Order, terms: &Terms, talk: &dyn Talk) -> Result<Outco
     }
 }
 
-/// The meaning of an order for a change.
+/// The meaning of a typed order: it repeats a finished change, begins a change, or undoes or continues the change in progress.
 #[derive(Debug, PartialEq, Eq)]
 enum Meant {
     WasDone(Change),
@@ -70,7 +70,7 @@ enum Meant {
     GoesOn(Change),
 }
 
-/// Interprets an order together with the change in progress, or with the `last` one.
+/// Interprets a typed order. `existing` is the change in progress, and `last` the last finished one.
 fn meant(
     existing: Option<Change>,
     last: Option<Change>,
@@ -138,7 +138,7 @@ fn known<'a>(look: &'a Look, typed: &Typed) -> Known<'a> {
     }
 }
 
-/// Begins a new change.
+/// Begins a new member change, after the rules have allowed it and the operator has confirmed it. A dry run returns the plan only.
 fn begin(change: &Change, look: &Look, allow_fewer: bool, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let planned = planned(change, look, allow_fewer)?;
     if terms.dry_run || !planned.allowed {
@@ -149,7 +149,7 @@ fn begin(change: &Change, look: &Look, allow_fewer: bool, terms: &Terms, talk: &
     work(change, look, terms, talk)
 }
 
-/// Asks the operator to confirm the change.
+/// Asks the operator to confirm a new member change. Fails without the confirmation.
 fn consents(change: &Change, allow_fewer: bool, talk: &dyn Talk) -> Result<(), Failure> {
     match &change.old {
         Some(old) if change.old_is_off => has_seen(&old.name, talk),
@@ -161,12 +161,12 @@ fn consents(change: &Change, allow_fewer: bool, talk: &dyn Talk) -> Result<(), F
     }
 }
 
-/// Asks the operator to confirm that `name` is off.
+/// Asks the operator to confirm that the node `name` is off. Fails without the confirmation.
 fn has_seen(name: &str, talk: &dyn Talk) -> Result<(), Failure> {
     talk.name(&format!("{name} must be off, or both could write. Type {name} if you have seen that it is"), name)
 }
 
-/// Prints the steps, and the time for which one voter serves by itself.
+/// Prints the steps of a member change, and the time for which a single voter serves.
 fn announce(change: &Change, planned: &Planned, look: &Look, talk: &dyn Talk) -> Result<(), Failure> {
     talk.tell(&format_args!("{}:", change.what()))?;
     for step in &planned.steps {
@@ -190,7 +190,7 @@ fn announce(change: &Change, planned: &Planned, look: &Look, talk: &dyn Talk) ->
     Ok(())
 }
 
-/// Continues a change that an interrupted command began.
+/// Continues the member change that an interrupted command began.
 fn go_on(existing: Change, look: &Look, typed: &Typed, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     // The order is compared with the nodes before the change, because the change itself uses its new names.
     let asked = typed.kind.map(|_| known_before(&existing, look).change(typed)).transpose().map_err(Failure)?;
@@ -205,7 +205,8 @@ fn go_on(existing: Change, look: &Look, typed: &Typed, terms: &Terms, talk: &dyn
     work(&change, look, terms, talk)
 }
 
-/// Adds the confirmation that the old machine is off, if it was typed now. Returns also whether it is new.
+/// Adds the operator's confirmation that the old machine is off, if `--old-is-off` was typed now. Also returns whether the confirmation
+/// is new.
 fn with_word(mut existing: Change, typed: &Typed, talk: &dyn Talk) -> Result<(Change, bool), Failure> {
     let is_new = typed.old_is_off && !existing.old_is_off;
     if is_new && let Some(old) = &existing.old {
@@ -215,7 +216,7 @@ fn with_word(mut existing: Change, typed: &Typed, talk: &dyn Talk) -> Result<(Ch
     Ok((existing, is_new))
 }
 
-/// Carries out the steps, unless another command has the lock.
+/// Carries out the steps of a member change. If another command has the lock, it returns that as the reason why nothing was done.
 fn work(change: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     Ok(Outcome::Changed(match Work::begin(change, terms, talk)? {
         Ok(work) => work.run(terms, talk)?,
@@ -223,7 +224,7 @@ fn work(change: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<
     }))
 }
 
-/// Returns the state before the change in progress.
+/// Returns the nodes and links from before the change in progress, against which a repeated order is checked.
 fn known_before<'a>(existing: &Change, look: &'a Look) -> Known<'a> {
     let mut known = known(look, &Typed::default());
     known.map = std::iter::once(&existing.here).chain(&existing.old).cloned().collect();
@@ -232,7 +233,7 @@ fn known_before<'a>(existing: &Change, look: &'a Look) -> Known<'a> {
     known
 }
 
-/// Returns the rules' judgement of a change, and its steps.
+/// Returns the plan of a member change: whether the rules allow it now, and its steps.
 fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, Failure> {
     let newcomer = |place: &Place| Newcomer {
         name: place.name.clone(),
@@ -274,8 +275,8 @@ fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, F
     Ok(planned)
 }
 
-/// Allows the change after the operator's confirmation, but only if the old machine is not seen to run. The surviving node waits for
-/// that confirmation.
+/// Allows a planned change if the operator has confirmed that the old machine is off, and Pacemaker reports that machine as stopped or
+/// unclean. The surviving node waits for this confirmation.
 fn at_a_word(change: &Change, old: plan::Old, planned: Planned) -> Planned {
     let is_dead = matches!(old, plan::Old::Unclean | plan::Old::Stopped);
     if !change.old_is_off || !is_dead {
@@ -284,7 +285,7 @@ fn at_a_word(change: &Change, old: plan::Old, planned: Planned) -> Planned {
     Planned { allowed: true, rule: None, because: None, instead: None, ..planned }
 }
 
-/// Returns the answer about the present state of a change.
+/// Returns the result of a member change, with the present number of voters.
 fn changed(change: &Change, look: &Look, made: Vec<String>, seconds: u64) -> Changed {
     let (wish, node) = change.wish();
     let membership = look.members.as_ref().ok().map(|seen| &seen.membership);
@@ -306,7 +307,7 @@ mod tests {
         change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))
     }
 
-    /// Returns the order of `tandem member replace node2`.
+    /// Returns the parsed arguments of `tandem member replace node2`.
     fn again() -> Typed {
         Typed { kind: Some(Kind::Replace), old: Some("node2".to_owned()), ..Typed::default() }
     }
@@ -350,7 +351,8 @@ mod tests {
         assert!(why.ends_with("leave --new and --fence out"), "{why}");
     }
 
-    /// A script that answers yes to every question has not seen a machine.
+    /// Asserts that the operator must type the old node's name to confirm that its machine is off. A script that answers 'yes' to every
+    /// question has not seen the machine.
     #[test]
     fn a_name_is_typed_where_something_may_be_lost() {
         let confirm = |node| Operator { confirm: Some(node), ..Operator::default() };
@@ -377,10 +379,11 @@ mod tests {
         assert_eq!(word(off.clone(), &again(), &wrong), Some((off, false)), "it stands");
     }
 
-    /// A command that continued would ask for a name and get another one, so this test distinguishes a refusal from a question.
+    /// Asserts that a dry run and a forbidden change end before the operator is asked. The fake operator answers with a wrong name, so
+    /// that a question fails.
     #[test]
     fn a_dry_run_and_what_a_rule_forbids_end_before_anybody_is_asked() {
-        /// Returns whether the plan is allowed now.
+        /// Returns whether the rules allow the plan in `outcome`.
         fn allowed(outcome: Result<Outcome, Failure>) -> Result<bool, String> {
             match outcome {
                 Ok(Outcome::Planned(planned)) => Ok(planned.allowed),

@@ -7,7 +7,7 @@ use crate::decide::members::{Member, Membership};
 use crate::operate::cluster::Cluster;
 use crate::operate::health;
 
-/// Returns the state of the node that leaves. A node that cannot be observed may run.
+/// Returns the state of the node that leaves. If its state cannot be read, the node is [`Old::Unclean`], because it may run.
 pub(super) fn old(cluster: &Cluster, name: &str) -> Old {
     let Some(pacemaker) = cluster.pacemaker.known() else { return Old::Unclean };
     if !health::names(cluster).iter().any(|known| known == name) {
@@ -20,8 +20,8 @@ pub(super) fn old(cluster: &Cluster, name: &str) -> Old {
     }
 }
 
-/// Returns whether `here` is the only voter of the pair, and a majority has just confirmed a read. The majority is `here` itself, or
-/// `here` and the third voter.
+/// Returns whether `here` is the only voter among the pair's nodes, and a majority has just confirmed a read. That majority is `here`
+/// itself, or `here` and the third voter.
 pub(super) fn serves_alone(membership: &Membership, here: &str) -> bool {
     let mut voters = membership.voters().filter(|voter| !(membership.third_voter && voter.is_third()));
     let is_here = |member: &Member| member.node.as_deref() == Some(here);
@@ -39,13 +39,13 @@ fn instances(cluster: &Cluster) -> &[Instance] {
     cluster.pacemaker.known().map(|known| known.resources.as_slice()).unwrap_or_default()
 }
 
-/// Returns the devices that fence this node.
+/// Returns the fence devices that fence `node`.
 pub(super) fn devices<'a>(cluster: &'a Cluster, node: &str) -> Vec<&'a FenceDevice> {
     let all = cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
     all.iter().filter(|device| device.targets.iter().any(|target| target == node)).collect()
 }
 
-/// Returns the nodes on which Pacemaker runs the device without a failure.
+/// Returns the nodes on which Pacemaker runs the fence device `device`; `None` if the device has failed or does not run.
 fn runs<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a [String]> {
     let is_well = |instance: &&Instance| {
         let is_started = instance.active && instance.role == "Started";
@@ -54,7 +54,7 @@ fn runs<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a [String]> 
     instances(cluster).iter().find(is_well).map(|instance| instance.nodes.as_slice())
 }
 
-/// Returns whether the new node has the wanted device, and Pacemaker runs it.
+/// Returns whether the new node has a fence device with the typed options, and Pacemaker runs that device.
 pub(super) fn device_runs(cluster: &Cluster, change: &Change, new: &str) -> bool {
     let is_wanted = |device: &&FenceDevice| {
         let is_as_typed = |(name, value): &(String, String)| device.resource.parameters.get(name) == Some(value);
@@ -65,7 +65,7 @@ pub(super) fn device_runs(cluster: &Cluster, change: &Change, new: &str) -> bool
     devices(cluster, new).into_iter().filter(is_wanted).any(|device| runs(cluster, device).is_some())
 }
 
-/// Returns whether each device of `node` runs. A device that is banned from `node` must run on `other`.
+/// Returns whether every fence device of `node` runs. A device that is banned from `node` must run on `other`.
 pub(super) fn is_fenced_from(cluster: &Cluster, node: &str, other: &str) -> bool {
     devices(cluster, node).into_iter().all(|device| {
         let is_kept_away = device.banned_from.iter().any(|banned| banned == node);
@@ -90,7 +90,8 @@ mod tests {
         }
     }
 
-    /// Returns a healthy pair with one device banned from `banned`, after a further change.
+    /// Returns a healthy pair in which the fence device of the node `of` is banned from the nodes `banned`, and its instance is modified
+    /// by `change`.
     fn with_device(of: &str, banned: &[&str], change: fn(&mut Instance)) -> Cluster {
         let mut cluster = samples::read("healthy");
         let (pacemaker, configuration) = parts(&mut cluster);
@@ -101,7 +102,8 @@ mod tests {
         cluster
     }
 
-    /// Otherwise the next loss of the node that stayed could not be confirmed.
+    /// Asserts that the new node must run the fence device of the node that stays. Otherwise, fencing could not confirm a later loss of
+    /// that node.
     #[test]
     fn the_node_that_stays_can_be_fenced_from_the_new_one() {
         let fenced = |banned: &[&str], change: fn(&mut Instance)| {

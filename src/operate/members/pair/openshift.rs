@@ -17,8 +17,8 @@ impl Work {
         ask(&api(old, &look.context)?)
     }
 
-    /// Checks before a change that the API is usable, and finds the old node's objects. An API that lacks etcd, because the old node is
-    /// off, is checked later.
+    /// Checks before a member change that OpenShift's API is usable and has the old node's objects. If the operator has declared the old
+    /// node off, an API that does not answer for lack of etcd is checked later.
     pub(super) fn check_objects(&self, look: &Look) -> Result<(), Failure> {
         if self.change.kind != Kind::Replace {
             return Ok(());
@@ -30,7 +30,8 @@ impl Work {
         }
     }
 
-    /// Saves the old node's objects. It waits while the Node is ready, because a machine of that name that runs may be the new one.
+    /// Saves the old node's objects of OpenShift's API as files. It waits while the Node is ready, because a running machine of that name
+    /// may be the new one.
     pub(super) fn save_objects(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.change.old.as_ref().map(|old| old.name.clone()).unwrap_or_default();
         // A lost node must also stay out if it comes back before it is replaced.
@@ -64,7 +65,7 @@ impl Work {
         }
     }
 
-    /// Waits until the operator has created the new machine's objects, and its Node is ready.
+    /// Waits until the operator has created the new machine's objects in OpenShift's API, and its Node is ready.
     pub(super) fn new_machine(&mut self, look: &Look) -> Result<Took, Failure> {
         let replaced = self.change.openshift.clone().unwrap_or_default();
         let new = self.change.new.as_ref().map(|new| new.name.clone()).unwrap_or_default();
@@ -80,7 +81,7 @@ impl Work {
     }
 }
 
-/// Saves the existing objects, unless the machine runs.
+/// Saves the old node's objects of OpenShift's API in `directory`. Returns `None` if its Node is ready, because the machine runs.
 fn saved(api: &Api, directory: &Path) -> Result<Option<Replaced>, Trouble> {
     match api.node_is(&Replaced::default())? {
         NodeIs::New { ready: true } => Ok(None),
@@ -88,7 +89,8 @@ fn saved(api: &Api, directory: &Path) -> Result<Option<Replaced>, Trouble> {
     }
 }
 
-/// Records in the change what is deleted next. Returns whether that is new.
+/// Stores in the change which objects are deleted next. Returns whether that differs from the stored state, so that the file must be
+/// written.
 fn is_noted(change: &mut Change, replaced: Replaced) -> bool {
     let before = change.openshift.replace(replaced);
     before != change.openshift
@@ -125,7 +127,7 @@ mod tests {
         Change { openshift: Some(Replaced::default()), ..change(Kind::Replace, node2.clone(), node2) }
     }
 
-    /// Returns an observation on node1 of a pair on OpenShift that has the fake as its API.
+    /// Returns a fake of OpenShift's API with two Nodes, and an observation on node1 of a pair that uses this API.
     fn of_openshift(node1: &Node1) -> (FakeApi, Look) {
         let fake_api = FakeApi::start(true);
         fake_api.add_node("node1", "192.0.2.1");
@@ -159,7 +161,8 @@ mod tests {
         assert!(why.starts_with("OpenShift's API is of no use here"), "{why}");
     }
 
-    /// Saved objects are deleted later, and those of a running machine may be the new one's.
+    /// Asserts that no objects of a running machine are saved. Saved objects are deleted later, and those of a running machine may be the
+    /// new machine's.
     #[test]
     fn nothing_is_saved_of_a_machine_that_runs_and_an_old_one_that_comes_back_stays_out() {
         let node1 = Node1::new();

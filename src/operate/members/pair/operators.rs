@@ -7,7 +7,7 @@ use super::wrong::Typed;
 use crate::adapters::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble};
 use crate::agent::resource::context::Context;
 
-/// Refuses orders for work that OpenShift's operators do.
+/// Refuses orders on OpenShift that its operators carry out, such as adding a node.
 pub(super) fn wrong(typed: &Typed) -> Result<(), String> {
     if typed.kind == Some(Kind::Add) {
         return Err("OpenShift's etcd operator adds nodes: 'oc apply' the BareMetalHost and the Machine of the new one; a node in \
@@ -28,7 +28,8 @@ pub(super) fn api(old: &Place, context: &Context) -> Result<Api, Trouble> {
     Api::of(&context.params.kubeconfig, &old.name, old.address.to_string(), PATIENCE)
 }
 
-/// Returns whether the old name belongs to the new machine; `None` if that is not in question, or the API does not answer.
+/// Returns whether the old node's name now belongs to the new machine. Returns `None` before the old Node may be gone, once the new Node
+/// is recorded, or if OpenShift's API does not answer.
 pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
     let (replaced, old) = (change.openshift.as_ref()?, change.old.as_ref()?);
     if !change.has(PairStep::Save) || change.has(PairStep::Node) {
@@ -38,8 +39,8 @@ pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
     Some(matches!(node, NodeIs::New { .. }))
 }
 
-/// Returns the commands that undo a change, and a message. Deleted objects are not restored, because the operators would take them for
-/// those of a new machine.
+/// Returns the commands that undo a member change on OpenShift, and a message about the objects that were deleted. They are not restored,
+/// because OpenShift's operators would take them for those of a new machine.
 pub(super) fn taken_back(change: &Change, seen: &PairSeen, replaced: &Replaced) -> (Vec<Vec<String>>, Option<String>) {
     let old = change.old.as_ref().map(|old| old.name.as_str()).unwrap_or_default();
     let mut typed = Vec::new();
@@ -90,8 +91,8 @@ mod tests {
         change.log.push(super::super::change::Entry { at: 0, step, what: String::new() });
     }
 
-    /// The old machine's etcd must be stopped while the name is its own, and the new machine's never. The API is therefore asked from
-    /// the moment at which another Node may exist, until that Node is recorded.
+    /// Asserts when OpenShift's API is asked which machine has the old node's name: once the old Node may be gone, until the new Node is
+    /// recorded. The old machine's etcd must be stopped, but never the new machine's.
     #[test]
     fn the_api_says_whose_the_name_is_once_the_old_node_may_be_gone() {
         let node1 = Node1::new();

@@ -30,12 +30,13 @@ use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// Time for one of etcd's steps.
+/// Timeout of a request that changes the member list.
 const STEP: Duration = Duration::from_secs(5);
-/// Time after a change during which members may look unhealthy, and etcd may refuse steps that the rules allow.
+/// Time after a change of the member list during which members may be reported as unhealthy, and etcd may refuse steps that the rules
+/// allow.
 const SETTLES: Duration = Duration::from_secs(30);
 
-/// The pair and its third voter in one observation.
+/// The observed state of the pair and its third voter.
 struct Look {
     cluster: Cluster,
     source: Source,
@@ -52,7 +53,8 @@ impl Look {
         Ok(Self { third_voter: health::third_voter(&cluster), cluster, source, seen })
     }
 
-    /// Returns the member outside of the pair that `node` names, or the one that was to be added.
+    /// Returns the member outside of the pair that `node` names, with its id. The id is `None` if that third voter was announced but is
+    /// not in the member list.
     fn called(&self, node: &str) -> Option<(ThirdVoter, Option<MemberId>)> {
         let listed = self.seen.membership.members.iter().find(|it| it.node.is_none() && judge::is_called(it, node));
         let named =
@@ -72,7 +74,7 @@ impl Look {
     }
 }
 
-/// Returns whether `node` names such a member or a planned one, which [`remove`] therefore handles.
+/// Returns whether `node` names a listed or announced member outside of the pair, which [`remove`] therefore handles.
 pub(super) fn is_meant(node: &str, terms: &Terms) -> bool {
     Look::at_all(terms).is_ok_and(|look| look.called(node).is_some())
 }
@@ -106,12 +108,13 @@ pub(super) fn remove(node: &str, terms: &Terms, talk: &dyn Talk) -> Result<Outco
     Work::begin(terms, talk, wish, &third_voter.name, &words, &before, look)?.run().map(Outcome::Changed)
 }
 
-/// Returns the text of the lock. It stays the same for a repeated command.
+/// Returns the text of the member-change lock for the addition of a third member. It contains no time, so that a repeated command has the
+/// same text.
 fn adds(name: &str, url: &str) -> String {
     format!("{name} is added as a third member, at {url}")
 }
 
-/// Fails if a node of the pair or another third member has the newcomer's name or address.
+/// Fails if a node of the pair, or another third member, has the name or the peer URL of `new`.
 fn is_free(new: &Newcomer, look: &Look) -> Result<(), Failure> {
     endpoint(&new.peer_url)?;
     let nodes = look.source.pair.iter().flat_map(|pair| &pair.nodes);
@@ -140,12 +143,13 @@ struct Work<'a> {
     end: Deadline,
     settling: Deadline,
     progress: Progress,
-    /// Keeps other commands on this node from the same work while it is open.
+    /// Open file with a lock that keeps a second 'tandem member' on this node from running.
     _lock: File,
 }
 
 impl<'a> Work<'a> {
-    /// Takes the lock. The wish may have it from an earlier call, or takes it over from the one `before` it.
+    /// Takes the member-change lock with the text `own`. A lock with that text is left from an interrupted command and is kept. A lock
+    /// with the text `before` is taken over.
     fn begin(
         terms: &'a Terms,
         talk: &'a dyn Talk,
@@ -206,7 +210,8 @@ impl<'a> Work<'a> {
         Ok(changed)
     }
 
-    /// Returns `None` if the wish is fulfilled, or else the rule that ends it.
+    /// Observes and carries out steps until the order is fulfilled, and then returns `None`. Otherwise, returns the rule that stops the
+    /// change.
     fn all(&mut self) -> Result<Option<Forbidden>, Failure> {
         loop {
             self.look()?;
@@ -294,7 +299,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Sets the property before the member list changes, because an unnamed member is a stranger to the agents.
+    /// Writes the third member's name, peer URL and id to the cluster property before the member list changes. The agents would remove a
+    /// member that is not named there.
     fn name_third_voter(&mut self, new: &Newcomer, id: Option<MemberId>) -> Result<(), Failure> {
         let third_voter = ThirdVoter { name: new.name.clone(), peer_url: new.peer_url.clone(), id };
         if self.look.third_voter.as_ref() != Some(&third_voter) {
@@ -303,7 +309,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Brings the property in line with the finished member list. Returns whether the agents have published the number of voters.
+    /// Updates the cluster property to the final member list. Returns whether all agents have published the number of voters.
     fn is_settled(&mut self) -> Result<bool, Failure> {
         let Wish::Add(new) = self.wish.clone() else {
             if self.look.third_voter.is_some() {

@@ -7,42 +7,42 @@ use super::change::{Change, Kind};
 use crate::operate::members::step::OF_A_REPLACEMENT;
 pub(super) use crate::operate::members::step::PairStep;
 
-/// The state of the old node in Pacemaker's cluster.
+/// The old node's state in Pacemaker's cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Old {
-    /// The cluster has no node of that name.
+    /// The cluster has no node of the old node's name.
     Gone,
     Online {
         standby: bool,
     },
-    /// Its Pacemaker was stopped, or it was fenced.
+    /// Pacemaker was stopped on the old node, or the old node was fenced.
     Stopped,
-    /// Its state is unknown.
+    /// The old node's state is unknown, so that it may run.
     Unclean,
 }
 
-/// The facts of an observation.
+/// The facts from which the next step of a member change follows.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PairSeen {
     pub(super) old: Old,
-    /// True if this node is the only voter, and accepts writes.
+    /// True if this node is the only voter, and a majority has just confirmed a read.
     pub(super) serves_alone: bool,
-    /// True if etcd runs on the old node, or may run there.
+    /// True if the old node's etcd votes, or Pacemaker reports it as active.
     pub(super) old_serves: bool,
     /// True if the new node has a fence device, and Pacemaker runs it.
     pub(super) device_runs: bool,
     pub(super) map_is_right: bool,
-    /// True if the new node is in Corosync's configuration; `new_is_online` if it has joined.
+    /// True if the new node is in Corosync's configuration, even before it is online.
     pub(super) new_is_known: bool,
     pub(super) new_is_online: bool,
     /// True if the new node's etcd votes and is healthy.
     pub(super) new_votes: bool,
-    /// `Some(true)` if OpenShift's Node of that name is the new machine's; `None` if unknown.
+    /// `Some(true)` if OpenShift's Node of the old node's name is the new machine; `None` if that is unknown.
     pub(super) is_new_node: Option<bool>,
 }
 
-/// Returns the steps of a change, in their order.
+/// Returns the steps of a member change in their order, which depend on its kind.
 pub(super) fn steps(change: &Change) -> &'static [PairStep] {
     use PairStep::{Add, Check, Delete, Device, Forget, Join, Leave, Map, Node, Out, Prepare, Save, Verify};
     match change.kind {
@@ -55,7 +55,7 @@ pub(super) fn steps(change: &Change) -> &'static [PairStep] {
     }
 }
 
-/// Returns the first unfinished step; `None` if all are finished.
+/// Returns the first unfinished step of a member change; `None` if all are finished.
 pub(super) fn next(change: &Change, seen: &PairSeen) -> Option<PairStep> {
     steps(change).iter().copied().find(|step| !is_done(*step, change, seen))
 }
@@ -98,7 +98,7 @@ pub(super) mod tests {
         change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));
     }
 
-    /// Returns a pair before any change, without the new node.
+    /// Returns the facts about a pair before any change. There is no new node yet.
     pub(in super::super) fn pair() -> PairSeen {
         PairSeen {
             old: Old::Online { standby: false },
@@ -147,7 +147,8 @@ pub(super) mod tests {
         assert_eq!(next(&change, &seen), None);
     }
 
-    /// The new machine is online under the old one's name. Without the record, it would be removed as the old one.
+    /// Asserts that a new machine with the old node's name is not removed as the old node. The recorded step `Forget` shows that the old
+    /// node is gone.
     #[test]
     fn a_new_machine_with_the_old_name_is_not_taken_for_the_old_one() {
         let mut change = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
@@ -207,8 +208,8 @@ pub(super) mod tests {
         assert_eq!(steps(&removed), [Check, Leave, Out, Verify], "the operator keeps the map of both");
     }
 
-    /// The new machine's etcd must never be stopped in place of the old one's, wherever the command was interrupted. An old machine that
-    /// came back must be stopped.
+    /// Asserts that on OpenShift only the old machine's etcd is stopped, wherever the command was interrupted. The new machine has the
+    /// same node name.
     #[test]
     fn on_openshift_whoever_is_online_is_the_old_machine_until_the_api_says_otherwise() {
         use PairStep::{Check, Delete, Join, Leave, Node, Out, Save};

@@ -15,14 +15,14 @@ use crate::adapters::pacemaker::{self, by_hand};
 use crate::operate::failure::Failure;
 use crate::os::clock;
 
-/// Largest number of requests.
+/// Largest number of times that Pacemaker is asked to forget a node.
 const TRIES: u32 = 20;
-/// Time after which a request that arrived has been carried out.
+/// Time in which Pacemaker carries out a request to forget a node, if the request has arrived.
 const SETTLES: Duration = Duration::from_millis(500);
 
 impl Work {
-    /// Removes every node from the memory that neither belongs to the cluster nor is about to join. It runs after the old node has gone,
-    /// and before a new one joins.
+    /// Has Pacemaker's daemons forget every node that neither belongs to the cluster nor is about to join. This must follow the removal
+    /// of the old node, and precede the addition of a new one.
     pub(super) fn forget_in_memory(&self, look: &Look) -> Result<(), Failure> {
         let is_here = |name: &str| look.corosync.node(name).is_some();
         // Pacemaker takes a new machine of the same name for the same node.
@@ -31,7 +31,7 @@ impl Work {
     }
 }
 
-/// Has Pacemaker forget every node that `stays` does not name.
+/// Has Pacemaker's daemons forget every node for which `stays` returns false.
 fn forget(programs: &Programs, stays: impl Fn(&str) -> bool, settles: Duration) -> Result<(), Failure> {
     let mut gone = remembered(programs, &stays)?;
     for _ in 0..TRIES {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
 
-    /// Returns a controller that handles every `heard`th request to forget `node2`, and answers every question.
+    /// Creates a fake `crm_node` that carries out only every `heard`th request to forget `node2`, and answers each `--list`.
     fn controller(dir: &std::path::Path, heard: u32) -> Programs {
         let script = format!(
             "cd {}; case $1 in --list) echo '1 node1 member'; test -e forgotten || echo '2 node2 lost'; echo '3  lost';; \

@@ -12,9 +12,9 @@ use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::failure::Failure;
 use crate::operate::health;
 
-/// Time for the hash of a large database.
+/// Timeout of the request for the hash of a large database.
 const HASH: Duration = Duration::from_secs(60);
-/// Number of comparisons, because the new node may lag for a moment.
+/// Largest number of attempts to get comparable hashes, because the new node may lag for a moment.
 const TRIES: usize = 5;
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -59,7 +59,7 @@ impl Work {
     }
 }
 
-/// Compares the hashes of both nodes' data.
+/// Fails if the hashes of both nodes' data differ.
 fn compared(nodes: [&String; 2], (revision, [here, there]): (i64, [Hash; 2])) -> Result<Took, Failure> {
     if here == there {
         return Ok(Took::Over(format!(
@@ -73,7 +73,7 @@ fn compared(nodes: [&String; 2], (revision, [here, there]): (i64, [Hash; 2])) ->
     )))
 }
 
-/// Returns the hashes of both nodes at one revision. Their histories must begin at one revision, too.
+/// Returns the hashes of both nodes' data at one revision, with that revision. Both must have been compacted at the same revision, too.
 fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
     let Some(peer) = &context.peer_endpoint else { return Err(Failure("there is no second node".to_owned())) };
     let credentials = context.credentials();
@@ -90,7 +90,7 @@ fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
     Err(Failure(format!("the data of both could not be compared: {last}: 'tandem member replace' tries again")))
 }
 
-/// Returns two hashes that are comparable.
+/// Returns both hashes, or the reason why they are not comparable.
 fn both<E: std::fmt::Display>(here: Result<Hash, E>, there: Result<Hash, E>) -> Result<[Hash; 2], String> {
     match (here, there) {
         (Ok(here), Ok(there)) if can_be_compared(here, there) => Ok([here, there]),
@@ -99,7 +99,7 @@ fn both<E: std::fmt::Display>(here: Result<Hash, E>, there: Result<Hash, E>) -> 
     }
 }
 
-/// Returns whether two hashes are comparable. Data that was compacted at another revision is the same, but has another hash.
+/// Returns whether two hashes are comparable. Equal data that was compacted at different revisions has different hashes.
 fn can_be_compared(here: Hash, there: Hash) -> bool {
     here.compact_revision == there.compact_revision
 }
@@ -124,7 +124,8 @@ mod tests {
         matches!(verified, Ok(Took::Waits(why)) if why.starts_with(what))
     }
 
-    /// Once everything is well, the step compares the data, but no etcd answers here.
+    /// Asserts that the step `Verify` waits until either node may be stopped and the new node runs the other one's fence device. In a
+    /// healthy pair it fails here only because no etcd answers.
     #[test]
     fn nothing_is_over_before_either_node_could_go_on_alone_and_be_fenced() {
         let well = verified(Some(2), samples::read("healthy"));

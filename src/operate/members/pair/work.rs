@@ -27,40 +27,41 @@ use crate::os::ofd_lock;
 
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// The result of a step.
+/// The result of carrying out a step of a member change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Took {
-    /// The step has acted. The next observation shows the effect.
+    /// The step has acted, as the text describes. The next observation shows the effect.
     Acted(String),
-    /// The step is finished, which no later observation can show, so it is recorded.
+    /// The step is finished, as the text describes. No later observation can show that, so it is recorded in the change's file.
     Over(String),
-    /// The step waits for another program or the operator.
+    /// The step waits for what the text describes.
     Waits(String),
 }
 
-/// A change that this command works on.
+/// A member change that the running command carries out.
 pub(super) struct Work {
     pub(super) change: Change,
     pub(super) programs: Programs,
     pub(super) progress: Box<dyn Progress>,
     pub(super) end: Deadline,
     pub(super) made: Vec<String>,
-    /// The limit for the fencing of the old node, once it was seen unclean.
+    /// The deadline for Pacemaker to fence the old node, once the node was seen unclean.
     pub(super) unclean: Option<Deadline>,
-    /// A learner's first observed index, with its time.
+    /// The learner's first observed raft index, and the time of that observation. The copy's speed follows from them.
     pub(super) copied: Option<(Deadline, u64)>,
-    /// True if this call has started the new node.
+    /// True if this run of the command has started the new node.
     pub(super) is_started: bool,
-    /// True if this call has set the hook on the new member's Machine.
+    /// True if this run of the command has tried to set the hook on the new member's Machine.
     pub(super) is_protected: bool,
-    /// The path of the token for both pcsds.
+    /// Path of the file with the token that both pcsds accept.
     pub(super) token: PathBuf,
-    /// Keeps other commands on this node from the same work while it is open.
+    /// Open file with a lock that keeps a second 'tandem member' on this node from running.
     _lock: File,
 }
 
 impl Work {
-    /// Takes the lock, unless this file's own change has it already.
+    /// Takes the member-change lock, or continues with it if this same change has it already. Returns the rule that forbids the change if
+    /// another one has the lock.
     pub(super) fn begin(change: &Change, terms: &Terms, talk: &dyn Talk) -> Result<Result<Self, Forbidden>, Failure> {
         let lock = change::open_lock()?;
         if !ofd_lock::try_take(&lock)? {
@@ -184,7 +185,7 @@ impl Work {
         Ok(changed(&self.change, look, std::mem::take(&mut self.made), seconds))
     }
 
-    /// Removes the hook from the old member's Machine. If the new machine has the same name, the hook is its own and stays.
+    /// Removes the hook from the old member's Machine. If the new machine has the same name, the hook belongs to it and stays.
     fn unprotected(&self, look: &Look) -> Option<String> {
         let kubeconfig = &look.context.params.kubeconfig;
         let old = self.change.old.as_ref().filter(|_| !self.change.keeps_name() && kubeconfig.exists())?;
@@ -195,7 +196,7 @@ impl Work {
         }
     }
 
-    /// Runs a command. Its error contains the command.
+    /// Runs the command `words`. An error contains the command.
     pub(super) fn typed<W: AsRef<str>>(&self, words: &[W]) -> Result<(), Failure> {
         let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
         self.act(&Action::Command(words))

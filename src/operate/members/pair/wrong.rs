@@ -8,25 +8,25 @@ use crate::decide::members::Newcomer;
 use crate::operate::members::step::PairStep;
 use crate::operate::setup::cluster::DELAYS;
 
-/// The present state, as far as an order depends on it.
+/// The present nodes, links and fencing delay, against which a typed order is checked.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
     pub(super) here: &'a str,
-    /// The nodes of `node_ip_map`.
+    /// The nodes of the resource's `node_ip_map`.
     pub(super) map: Vec<Place>,
-    /// The nodes that Pacemaker knows.
+    /// Names of the nodes that Pacemaker's cluster has.
     pub(super) nodes: Vec<String>,
-    /// This node's addresses on Corosync's further links; `links_of_old` has those of the node that leaves.
+    /// This node's addresses on Corosync's links other than the first. `links_of_old` has those of the node that leaves.
     pub(super) links: Vec<IpAddr>,
     pub(super) links_of_old: Vec<IpAddr>,
-    /// The port that etcd's peers use.
+    /// The peer port of the pair's etcd.
     pub(super) peer_port: u16,
-    /// The fencing delay of the old node's device, or one that differs enough from that of this node's.
+    /// The value of `pcmk_delay_base` for the new node's fence device, as [`delay`] returns it.
     pub(super) delay: Option<String>,
     pub(super) now: u64,
 }
 
-/// The arguments of a command that changes the members.
+/// The arguments that the operator typed for a member change in a pair.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Typed {
     pub(super) kind: Option<Kind>,
@@ -41,7 +41,7 @@ const PASSWORDS: [&str; 2] = ["password", "passwd"];
 const DELAY: &str = "pcmk_delay_base";
 
 impl Known<'_> {
-    /// Returns the change that is meant, as if no other one were in progress.
+    /// Returns the member change that the arguments describe, or the reason why they are refused. A change in progress is not considered.
     pub(super) fn change(&self, typed: &Typed) -> Result<Change, String> {
         let Some(kind) = typed.kind else {
             return Err("no change is under way: type 'tandem member replace OLD'".to_owned());
@@ -78,7 +78,8 @@ impl Known<'_> {
         Ok(change)
     }
 
-    /// Returns whether `last` is the order's change and is finished. A repeated command no longer finds a node of the old name.
+    /// Returns whether `last` is a finished change with the same arguments. A repeated command would otherwise fail, because the old node
+    /// no longer exists.
     pub(super) fn was_done(&self, typed: &Typed, last: &Change) -> bool {
         let is_last = typed.kind == Some(last.kind) && last.has(PairStep::Verify);
         let is_old = typed.old.as_ref().is_some_and(|old| last.old.as_ref().is_some_and(|was| was.name == *old));
@@ -140,13 +141,14 @@ impl Known<'_> {
         Ok(new)
     }
 
-    /// Returns the address of `https://ADDRESS:PORT`, if the port is that of etcd's peers here.
+    /// Returns the address in `https://ADDRESS:PORT`; `None` if the port is not the pair's peer port.
     fn address(&self, peer_url: &str) -> Option<IpAddr> {
         let address: std::net::SocketAddr = peer_url.strip_prefix("https://")?.parse().ok()?;
         (address.port() == self.peer_port).then_some(address.ip())
     }
 
-    /// Checks the links, because pcs adds no node without an address on each link, and fails only after the old node has gone.
+    /// Returns the new node's addresses on Corosync's links other than the first. Fails unless there is one for each link, because pcs
+    /// would fail only after the old node has gone.
     fn links(&self, typed: &Typed, old: Option<&Place>, new: Option<&Place>) -> Result<Vec<IpAddr>, String> {
         let Some(new) = new else { return Ok(Vec::new()) };
         let is_same_place = typed.links.is_empty() && old == Some(new);
@@ -190,7 +192,8 @@ impl Known<'_> {
     }
 }
 
-/// Returns the delay of a new device: the old one's, or one that differs enough from that of the node that stays.
+/// Returns `pcmk_delay_base` for a new fence device: the old device's, or else a value that differs enough from that of the node that
+/// stays (`here`).
 pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
     use crate::adapters::pacemaker::duration::millis;
     if let Some(old) = old {
@@ -200,7 +203,7 @@ pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
     DELAYS[usize::from(waits >= 5_000)].to_owned()
 }
 
-/// Fails unless the change in progress may continue on `here`. `asked` is the order that was typed now.
+/// Fails if the change in progress may not continue on the node `here`. `asked` is the order that was typed now, if it names a change.
 pub(super) fn under_way(existing: &Change, asked: Option<&Change>, here: &str) -> Result<(), String> {
     let what = existing.what();
     if asked.is_some_and(|asked| !existing.is_same(asked)) {

@@ -19,61 +19,61 @@ use crate::decide::members::{Health, Member};
 use crate::operate::failure::Failure;
 use crate::operate::{health, node};
 
-/// Time for an answer about a database.
+/// Timeouts of the requests for the state of a member's database.
 const PATIENCE: Patience = Patience { state: Duration::from_secs(2), read: Duration::from_millis(1_500) };
-/// Prefix of the member's id in an error of etcd's status about an alarm; `ALARM` is that of the alarm.
+/// Prefix of the member's id in an alarm that etcd's status reports. [`ALARM`] is the prefix of the alarm's name.
 const OF_MEMBER: &str = "memberID:";
 const ALARM: &str = "alarm:";
-/// The alarm for a full database.
+/// Name of etcd's alarm for a full database.
 const NO_SPACE: &str = "NOSPACE";
 
-/// The databases of all members.
+/// The databases of all members, and their alarms.
 #[derive(Clone, Debug, Serialize)]
 pub struct Space {
     pub members: Vec<MemberSpace>,
-    /// Alarms of members that were removed.
+    /// Alarms of members that are no longer listed, as `NOSPACE of ID`.
     pub alarms_of_others: Vec<String>,
 }
 
-/// The database of one member.
+/// The database of one member, and its alarms.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MemberSpace {
-    /// Hexadecimal, as etcdctl shows it.
+    /// The member's id in hexadecimal, as etcdctl shows it.
     pub id: String,
-    /// The node's name, or the member's if it has no node here.
+    /// The name of the member's node, or the member's etcd name if no node of the pair has it.
     pub name: String,
     pub leader: bool,
     pub learner: bool,
     pub db_bytes: Option<u64>,
     pub in_use_bytes: Option<u64>,
-    /// `None` if unknown.
+    /// The database's quota in bytes; `None` if it is unknown.
     pub quota_bytes: Option<u64>,
-    /// The used share of its quota, in percent.
+    /// The database's size in percent of its quota; `None` if either is unknown.
     pub percent: Option<u64>,
-    /// `NOSPACE`, `CORRUPT`.
+    /// Names of the alarms that this member raises, such as `NOSPACE` or `CORRUPT`.
     pub alarms: Vec<String>,
-    /// The reason why the database is unknown.
+    /// The reason why the database's size is unknown; `None` if it is known.
     pub why: Option<String>,
 }
 
 impl Space {
-    /// Returns whether any member raises any alarm.
+    /// Returns whether any alarm is raised, also by a member that is no longer listed.
     pub fn has_alarm(&self) -> bool {
         !self.alarms_of_others.is_empty() || self.members.iter().any(|member| !member.alarms.is_empty())
     }
 
-    /// Returns whether a member raises an alarm that is not about space.
+    /// Returns whether any alarm other than NOSPACE is raised.
     pub fn has_other_alarm(&self) -> bool {
         let of_members = self.members.iter().flat_map(|member| &member.alarms);
         of_members.chain(&self.alarms_of_others).any(|alarm| !alarm.starts_with(NO_SPACE))
     }
 
-    /// Returns whether a database is near its quota.
+    /// Returns whether the database of any member is near its quota.
     pub fn is_nearly_full(&self) -> bool {
         self.members.iter().any(|member| member.percent.is_some_and(|percent| percent >= health::NEARLY_FULL))
     }
 
-    /// Returns the members that gave no answer.
+    /// Returns the members of which the database size is unknown.
     pub fn unknown(&self) -> impl Iterator<Item = &MemberSpace> {
         self.members.iter().filter(|member| member.db_bytes.is_none())
     }
@@ -115,18 +115,18 @@ fn row(member: &Member, leader: Option<MemberId>, status: &Fact<Status>, configu
     }
 }
 
-/// Returns the name for people.
+/// Returns the member's name for messages: its node, or else its etcd name.
 fn name(member: &Member) -> &str {
     member.node.as_deref().unwrap_or(&member.name)
 }
 
-/// Reads `memberID:10501334649042878790 alarm:NOSPACE`.
+/// Parses an alarm in etcd's status, such as `memberID:10501334649042878790 alarm:NOSPACE`.
 fn alarm(words: &str) -> Option<(MemberId, String)> {
     let of = |begins: &str| words.split_whitespace().find_map(|word| word.strip_prefix(begins));
     Some((of(OF_MEMBER)?.parse().ok()?, of(ALARM)?.to_owned()))
 }
 
-/// Asks every member of this node's resource for its database.
+/// Reads the database's size, quota and alarms from every member of this node's etcd resource.
 pub fn space(resource: Option<&str>) -> Result<Space, Failure> {
     node::must_be_root()?;
     let context = node::context(resource)?;
@@ -140,7 +140,7 @@ fn ask(context: &Context, seen: &MembersSeen) -> Space {
     Space::of(&asked, settings::quota_bytes(&context.deployment.settings))
 }
 
-/// Returns the endpoint at which `member` answered.
+/// Returns the endpoint at which `member` itself answered; `None` if it did not answer.
 fn endpoint<'a>(seen: &'a MembersSeen, member: &Member) -> Option<&'a Endpoint> {
     seen.details.get(&member.id)?.endpoint.as_ref()
 }
@@ -159,7 +159,7 @@ fn why_not(member: &Member) -> String {
     }
 }
 
-/// Returns the endpoints of this node's resource, without a kubeconfig because Machines are of no interest here.
+/// Returns the endpoints and credentials of this node's etcd resource. The kubeconfig is left out, so that no Machines are read.
 fn source(context: &Context, own_lock: Option<&str>) -> Source {
     Source { kubeconfig: None, own_lock: own_lock.map(str::to_owned), ..Source::of_pair(context) }
 }
@@ -170,7 +170,7 @@ pub(crate) mod samples {
 
     use super::{MemberSpace, Space};
 
-    /// Returns two nodes, one of which has reached its quota.
+    /// Returns the databases of two nodes, one of which is over its quota and raises NOSPACE.
     pub(crate) fn full() -> Space {
         let member = |id: &str, name: &str, db_bytes: u64, alarms: &[&str]| MemberSpace {
             id: id.to_owned(),

@@ -22,34 +22,35 @@ use crate::operate::talk::Progress;
 use crate::os::clock::{self, Deadline};
 use crate::os::proc;
 
-/// Time for a question and for a small change.
+/// Timeout of a request that reads, writes a key or disarms an alarm.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time for a member to delete what was compacted, and to rewrite its database.
+/// Timeout of a compaction or a defragmentation of one member.
 const WORK: Duration = Duration::from_secs(600);
-/// Time for a member to answer as healthy after that.
+/// Time for a member to be healthy again after its defragmentation.
 const RETURNS: Duration = Duration::from_secs(60);
-/// Time between two questions. The size in use counts as final once it stays the same for so long.
+/// Time between two requests for a member's state. The size in use counts as final if it is equal in two of them.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Time in which the other members must have deleted what was compacted. etcd waits only on the member that was asked to compact.
+/// Longest time to wait until a member has deleted the compacted revisions. etcd itself waits only for the member that received the
+/// request.
 const DELETES: Duration = Duration::from_secs(60);
-/// Free space below which defragmenting is not worth it: a share of the database in percent, and the bytes that every database has free.
+/// Free space up to which a database is not defragmented: a percentage of its size, and a number of bytes. Both must be exceeded.
 const WORTH_IT: (u64, u64) = (5, 256 * 1024);
-/// Longest lifetime of a killed command's lock, with a margin.
+/// Time after which the member-change lock of a killed command has expired, with a margin.
 const OUTLASTS: Duration = Duration::from_secs(2 * held::LEASE_S.unsigned_abs());
-/// End of the messages of a command that stopped early.
+/// End of the error messages of a command that stopped early.
 const AGAIN: &str = "type 'tandem space --reclaim' again";
 
-/// The work that was done.
+/// The result of `tandem space --reclaim`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reclaimed {
-    /// etcd has deleted everything before this revision.
+    /// The revision before which etcd has deleted all old values.
     pub compacted_to: i64,
     pub defragmented: Vec<Defragmented>,
     /// Number of NOSPACE alarms that were disarmed.
     pub disarmed: usize,
 }
 
-/// A member with a rewritten database.
+/// A member with a defragmented database, and the database's size before and after.
 #[derive(Clone, Debug, Serialize)]
 pub struct Defragmented {
     pub name: String,
@@ -57,7 +58,8 @@ pub struct Defragmented {
     pub bytes_after: u64,
 }
 
-/// Reclaims space in the database of every member of this node's resource. Returns also the databases after that.
+/// Compacts and defragments the database of every member of this node's etcd resource, and disarms NOSPACE. Returns what was done, and
+/// the databases afterwards.
 pub fn reclaim(resource: Option<&str>, progress: &dyn Progress) -> Result<(Reclaimed, Space), Failure> {
     node::must_be_root()?;
     let mut work = Work { context: node::context(resource)?, lock: None, progress };
@@ -68,7 +70,7 @@ pub fn reclaim(resource: Option<&str>, progress: &dyn Progress) -> Result<(Recla
 
 struct Work<'a> {
     context: Context,
-    /// The lock of a change of the members.
+    /// The member-change lock; `None` while NOSPACE keeps etcd from granting it.
     lock: Option<Held>,
     progress: &'a dyn Progress,
 }
@@ -95,7 +97,7 @@ impl Work<'_> {
         Ok((Reclaimed { compacted_to, defragmented, disarmed }, ask(&self.context, &seen)))
     }
 
-    /// Waits for the lock of an earlier run of this command to expire, if that run was killed on this node.
+    /// Waits until the member-change lock of an earlier 'tandem space --reclaim' expires, if its process was killed on this node.
     fn outlast_a_killed_one(&self) {
         let deadline = Deadline::after(OUTLASTS);
         let lives = |process| proc::name(process).is_some_and(|name| name == "tandem");
@@ -108,7 +110,7 @@ impl Work<'_> {
         }
     }
 
-    /// Observes the members. Fails if one of them may not pause.
+    /// Observes the members. Fails if no member may pause now, as [`hindrance`] describes.
     fn look(&self) -> Result<MembersSeen, Failure> {
         let lock = self.lock.as_ref().map(|lock| lock.key.as_str());
         let mut seen = look::look(&source(&self.context, lock))?;
@@ -119,7 +121,7 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the members that raise NOSPACE. Fails if any other alarm is raised.
+    /// Returns the ids of the members that raise NOSPACE. Fails if any other alarm is raised.
     fn no_space(&self, seen: &MembersSeen) -> Result<Vec<MemberId>, Failure> {
         let alarms = blocking::alarms(leader(seen)?, self.context.credentials(), PATIENCE)?;
         full(&alarms)
@@ -142,7 +144,8 @@ impl Work<'_> {
         Ok(revision)
     }
 
-    /// Defragments the member if that makes it smaller, and waits until it is healthy again.
+    /// Defragments the member's database if that makes it smaller, and waits until the member is healthy again. Returns `None` if nothing
+    /// was to do.
     fn defragment(&self, id: MemberId) -> Result<Option<Defragmented>, Failure> {
         let seen = self.look()?;
         // A member that was removed in the meantime needs nothing.
@@ -162,7 +165,7 @@ impl Work<'_> {
         Ok(Some(Defragmented { name, bytes_before, bytes_after }))
     }
 
-    /// Returns the database's size, and the size in use once it stays the same.
+    /// Returns the member's database size and the size in use in bytes, once both are equal in two successive requests.
     fn settled(&self, seen: &MembersSeen, member: &Member) -> Result<(u64, u64), Failure> {
         let deadline = Deadline::after(DELETES);
         let mut before = None;
@@ -178,7 +181,7 @@ impl Work<'_> {
         }
     }
 
-    /// Waits until the member is healthy again. Returns the size of its database.
+    /// Waits until the member is healthy again after its defragmentation. Returns the size of its database in bytes.
     fn returns(&self, id: MemberId, name: &str) -> Result<u64, Failure> {
         let deadline = Deadline::after(RETURNS);
         let lock = self.lock.as_ref().map(|lock| lock.key.as_str());
@@ -199,7 +202,8 @@ impl Work<'_> {
         }
     }
 
-    /// Disarms NOSPACE once every database is below its quota, and writes to etcd as a proof.
+    /// Disarms NOSPACE if every database is below its quota, and proves by a write that etcd accepts writes. Returns the number of
+    /// disarmed alarms.
     fn disarm(&self, seen: &MembersSeen) -> Result<usize, Failure> {
         let full = self.no_space(seen)?;
         if full.is_empty() {
@@ -226,30 +230,31 @@ impl Work<'_> {
     }
 }
 
-/// Returns the name of this command as the lock's holder. The number of its process follows.
+/// Returns the beginning of the lock holder's name that 'tandem space --reclaim' uses on `node`. The process id follows.
 fn holder(node: &str) -> String {
     format!("'tandem space --reclaim' on {node}, process ")
 }
 
-/// Returns whether `change` is the lock of this command, typed on this node by a process that has ended.
+/// Returns whether `change` is the lock of a 'tandem space --reclaim' that ran on this node, and the command's process has ended.
 fn was_killed(change: &str, here: &str, lives: impl Fn(i32) -> bool) -> bool {
     let process = change.strip_prefix(&holder(here)).and_then(|process| process.parse().ok());
     process.is_some_and(|process| !lives(process))
 }
 
-/// Returns the members, the leader last. A member pauses while it defragments, and the leader's pause stops every write.
+/// Returns the members' ids in the order of their defragmentation, the leader's last. A member pauses meanwhile, and the leader's pause
+/// stops every write.
 fn order(membership: &Membership) -> Vec<MemberId> {
     let mut all: Vec<MemberId> = membership.members.iter().map(|member| member.id).collect();
     all.sort_by_key(|id| membership.leader == Some(*id));
     all
 }
 
-/// Returns the leader's endpoint.
+/// Returns the leader's endpoint, or that of another healthy voter if the leader has none.
 fn leader(seen: &MembersSeen) -> Result<&Endpoint, Failure> {
     look::voter(seen, None).ok_or_else(|| Failure(no_leader()))
 }
 
-/// Returns the reason why no member may pause now.
+/// Returns the reason why no member may pause for a defragmentation now; `None` if one may.
 fn hindrance(membership: &Membership) -> Option<String> {
     if let Some(change) = &membership.change {
         return Some(under_way(change));
@@ -282,7 +287,7 @@ fn unanswered(member: &Member) -> String {
     )
 }
 
-/// Returns the full members. Fails if any other alarm is raised.
+/// Returns the ids of the members that raise NOSPACE. Fails if `alarms` has any other alarm.
 fn full(alarms: &[Alarm]) -> Result<Vec<MemberId>, Failure> {
     if alarms.iter().any(|alarm| alarm.kind == Kind::Other) {
         return Err(Failure(
@@ -294,7 +299,7 @@ fn full(alarms: &[Alarm]) -> Result<Vec<MemberId>, Failure> {
     Ok(alarms.iter().map(|alarm| alarm.member).collect())
 }
 
-/// Returns whether defragmenting makes a database of `bytes` smaller.
+/// Returns whether a database of `bytes` has enough free space to be defragmented (see [`WORTH_IT`]).
 fn is_worth_it(bytes: u64, in_use: u64) -> bool {
     let (percent, at_least) = WORTH_IT;
     bytes.saturating_sub(in_use) > at_least.max(bytes / 100 * percent)

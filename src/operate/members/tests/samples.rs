@@ -62,7 +62,7 @@ pub(crate) fn silent(id: u64) -> (Endpoint, Heard) {
     (at(id), Heard::Nothing(format!("cannot connect to 192.0.2.{id}:2379: connection refused")))
 }
 
-/// Returns three voters, and a learner that lacks some entries.
+/// Returns an observation of three voters, and of a learner that lags by 60 entries.
 pub(crate) fn three_and_a_learner() -> MembersSeen {
     let learner = Listed { is_learner: true, ..listed(4) };
     let list = [listed(1), listed(2), listed(3), learner];
@@ -72,7 +72,7 @@ pub(crate) fn three_and_a_learner() -> MembersSeen {
     assemble(&source(false), &said(1, &list), &answers)
 }
 
-/// Returns three voters, the last of which does not answer.
+/// Returns an observation of three voters, the last of which does not answer.
 pub(crate) fn one_of_three_dead() -> MembersSeen {
     let list = [listed(1), listed(2), listed(3)];
     assemble(&source(false), &said(1, &list), &[heard(1, &list), heard(2, &list), silent(3)])

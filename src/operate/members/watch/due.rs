@@ -8,18 +8,18 @@ use super::owners::Owners;
 use crate::adapters::openshift::machines::{Machine, Machines};
 use crate::operate::members::look::MembersSeen;
 
-/// A replacement that is due.
+/// A proposal to replace a voter by a node that runs without a member, because the voter's Machine is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Due {
-    /// The voter of the Machine that is being deleted.
+    /// Name of the voter that is to be replaced, because its Machine is being deleted.
     pub old: String,
-    /// The node that runs without a member.
+    /// Name of the node that runs without a member.
     pub new: String,
-    /// The command that replaces one by the other.
+    /// The command that replaces the voter by the node.
     pub command: String,
 }
 
-/// Returns each replacement that is due. Each free machine is proposed for one voter only.
+/// Returns the replacements to propose to the operator. Each machine without a member is proposed for one voter only.
 pub(super) fn due(machines: &Machines, seen: &MembersSeen, owners: &Owners<'_>) -> Vec<Due> {
     // The etcd operator replaces members by itself, except those of a pair.
     if machines.has_operator && !seen.membership.is_pair {
@@ -48,7 +48,7 @@ fn address(machine: &Machine) -> Option<IpAddr> {
 }
 
 impl Due {
-    /// Describes the replacement for people.
+    /// Describes the proposed replacement for the operator, with the command to type.
     pub fn sentence(&self) -> String {
         let Self { old, new, command } = self;
         format!("the Machine of {old} is being deleted, and {new} runs without a member: type '{command}'")

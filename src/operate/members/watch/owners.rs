@@ -5,7 +5,7 @@ use crate::decide::evidence::MemberId;
 use crate::decide::members::{Member, Membership};
 use crate::operate::members::look::{MembersSeen, machine_names};
 
-/// Each member's Machine, or the reason why it is unknown.
+/// The Machine of each member, or the reason why it is unknown.
 #[derive(Debug)]
 pub(super) struct Owners<'a> {
     found: Vec<(MemberId, Result<Option<&'a Machine>, String>)>,
@@ -21,13 +21,13 @@ impl<'a> Owners<'a> {
         self.found.iter().find(|(id, _)| *id == member.id).and_then(|(_, found)| found.as_ref().ok().copied().flatten())
     }
 
-    /// Returns the reasons why Machines are unknown.
+    /// Returns the reasons why the Machines of some members are unknown.
     pub(super) fn unknown(&self) -> impl Iterator<Item = &str> {
         self.found.iter().filter_map(|(_, found)| found.as_ref().err().map(String::as_str))
     }
 
-    /// Returns whether it is certain that no member runs on this machine. The machine must name its node, no member may have its name or
-    /// address, and each member must have a Machine of its own. A member without one might run here.
+    /// Returns whether it is certain that no member runs on `machine`. The Machine must name its node, and no member may have that name
+    /// or address. Each member must also have another Machine, because a member without one might run on this one.
     pub(super) fn has_no_member(&self, machine: &Machine, membership: &Membership) -> bool {
         let names: Vec<&str> = machine.node().into_iter().chain(machine.addresses()).collect();
         let is_named = |member: &Member| machine_names(member).iter().any(|name| names.contains(name));

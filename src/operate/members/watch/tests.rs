@@ -20,7 +20,7 @@ struct World {
 }
 
 impl World {
-    /// Starts with three voters and a learner, each with a Machine without a hook.
+    /// Creates three voters and a learner, each with a Machine without a hook.
     fn new(api: Api, has_operator: bool) -> Self {
         let (fake_api, dir) = (FakeApi::start(has_operator), tempfile::tempdir().unwrap());
         for id in 1..=4 {
@@ -45,7 +45,7 @@ impl World {
         self.machines().of(&[node]).unwrap().unwrap().is_protected()
     }
 
-    /// Removes every hook from the Machine of `node`, as a second writer does.
+    /// Removes every hook from the Machine of `node`, as another client might.
     fn take_off(&self, api: Api, node: &str) {
         self.fake_api.change(api, node, |machine| {
             machine["metadata"]["annotations"] = json!({});
@@ -144,7 +144,8 @@ fn a_write_that_fails_counts_against_no_other_writer() {
     assert_eq!(world.turn().put_on.len(), 3);
 }
 
-/// The members are observed after the version of the Machine was read.
+/// Asserts that a hook is removed only from the version of the Machine that was read before the members were observed. A later version
+/// needs a new observation.
 #[test]
 fn a_hook_is_taken_off_the_version_that_was_read_and_no_later_one() {
     let mut world = World::new(Api::Machine, false);
@@ -211,7 +212,8 @@ fn a_replacement_is_due_where_a_voters_machine_goes_and_another_runs_without_a_m
     assert_eq!(world.turn().due, [], "a worker replaces no member");
 }
 
-/// The etcd operator replaces members by itself, but not those of a pair, where the new machine takes over the old one's name.
+/// Asserts that next to an etcd operator a replacement is proposed only in a pair. The operator replaces the members of other clusters by
+/// itself.
 #[test]
 fn next_to_an_operator_only_a_pairs_replacement_is_due() {
     let mut world = World::new(Api::Machine, true);

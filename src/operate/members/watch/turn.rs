@@ -11,24 +11,26 @@ use crate::adapters::openshift::machines::{Machine, Machines, Written};
 use crate::operate::failure::Failure;
 use crate::operate::members::look::{MembersSeen, machine_names};
 
-/// The results of a turn.
+/// The results of one update of the hooks on the voters' Machines.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kept {
-    /// True if an etcd operator keeps the hooks, so that nothing was written.
+    /// True if an etcd operator keeps the hooks, so that no hook was written.
     pub operator: bool,
-    /// Nodes with a Machine that got its hook.
+    /// Names of the nodes with a Machine that got its hook in this update.
     pub put_on: Vec<String>,
-    /// Nodes with a Machine that lost its hook, because it is being deleted and the node has no member.
+    /// Names of the nodes with a Machine that lost its hook, because the Machine is being deleted and the node has no member.
     pub taken_off: Vec<String>,
-    /// Nodes with a Machine that will no longer get a hook.
+    /// Names of the nodes with a Machine that gets no hook any more, because another client removed the hook too often.
     pub given_up: Vec<String>,
     pub due: Vec<Due>,
-    /// The failures, in sentences.
+    /// The failures of this update, each as a sentence.
     pub problems: Vec<String>,
 }
 
-/// Does one turn. `machines` must be older than `seen`, so that a hook is removed from a version of the Machine that the majority's
-/// answer covers. With `writes` unset, it only finds replacements that are due.
+/// Sets and removes hooks on Machines once.
+///
+/// `machines` must have been read before `seen`. A hook is then removed only from a version of the Machine that the majority's answer
+/// covers. If `writes` is false, it only finds replacements to propose.
 pub(super) fn turn(machines: &mut Machines, seen: &MembersSeen, path: &Path, writes: bool) -> Result<Kept, Failure> {
     let mut kept = Kept { operator: machines.has_operator, ..Kept::default() };
     if !machines.is_of_use() {
@@ -83,7 +85,7 @@ pub(super) fn turn(machines: &mut Machines, seen: &MembersSeen, path: &Path, wri
 }
 
 impl Kept {
-    /// Returns the sentence about a hook that is given up.
+    /// Returns the warning that the hook of the node's Machine is not set any more.
     pub fn gave_up(node: &str) -> String {
         format!(
             "another writer took the hook off {node}'s Machine three times, and it is put on no more: end that, then type 'tandem member \

@@ -39,7 +39,8 @@ fn a_device_that_does_not_work_is_told_and_one_that_stays_is_not_made_again() {
     assert!(node1.typed().is_empty());
 }
 
-/// A setup does the same: a UUID that only the BMC reports proves nothing about the new machine.
+/// Asserts that `system_uuid` is set only if the new machine's firmware and its BMC report the same UUID. A UUID that only the BMC
+/// reports does not identify the machine.
 #[test]
 fn a_device_is_tied_to_the_machine_whose_firmware_and_bmc_report_one_uuid() {
     const OWN: &str = "4c4c4544-0033-3510-8054-b4c04f303158";
@@ -59,7 +60,8 @@ fn a_device_is_tied_to_the_machine_whose_firmware_and_bmc_report_one_uuid() {
     assert!(node1.typed().is_empty(), "nothing is pinned that was not compared");
 }
 
-/// The token gives full access to both pcsds.
+/// Asserts that an interrupted addition of a node is completed without repeating its parts. The token is deleted, because it gives full
+/// access to both pcsds.
 #[test]
 fn a_node_is_added_once_and_the_token_is_gone_then() {
     let node1 = Node1::new();
@@ -98,7 +100,8 @@ fn what_the_old_machine_was_told_is_taken_off_the_new_one_on_openshift_alone() {
     }
 }
 
-/// The new member's Machine gets its hook before it votes, but only once, because another client that removes it means it.
+/// Asserts that the new member's Machine gets its hook before the member votes, and only once. If another client removes the hook, that
+/// is on purpose.
 #[test]
 fn a_machine_gets_its_hook_once_where_others_have_one() {
     let node1 = Node1::new();
@@ -133,7 +136,7 @@ fn a_machine_gets_its_hook_once_where_others_have_one() {
     assert_eq!(fake_api.patches(), 1);
 }
 
-/// The new machine has no password file of the BMC that fences the node that stays.
+/// Asserts that the new machine gets the password itself. It has no password file of the BMC that fences the node that stays.
 #[test]
 fn the_new_machine_is_told_the_password_itself_and_which_plug_is_meant() {
     let node1 = Node1::new();

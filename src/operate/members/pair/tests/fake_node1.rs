@@ -26,7 +26,7 @@ const PARAMETERS: [(&str, &str); 4] = [
     ("cert_file", "/nonexistent/etcd.crt"),
     ("key_file", "/nonexistent/etcd.key"),
 ];
-/// Calls that only ask, and change nothing.
+/// Beginnings of the recorded calls that only read, and change nothing.
 const ASKS: [&str; 2] = ["cibadmin --query", "crm_node --list"];
 
 pub(super) struct Node1 {
@@ -44,7 +44,8 @@ impl Node1 {
         path
     }
 
-    /// Returns the programs. `cib` is the answer of `cibadmin`. Pacemaker remembers node3 and node9 until it is asked to forget them.
+    /// Creates fakes of pcs and Pacemaker's tools that record their calls. `cib` is the output of `cibadmin`. `crm_node --list` reports
+    /// node3 and node9 as lost until it is asked to forget them.
     fn programs(&self, cib: &str) -> Programs {
         let cib = self.file("cib", cib);
         let remembers = "case $1 in --list) echo '1 node1 member'; for id in 3 9; do test -e forgotten-node$id || echo $id node$id \
@@ -68,7 +69,7 @@ impl Node1 {
         Work::of_test(change, self.programs(cib), self.dir.path().join("token"))
     }
 
-    /// Returns the calls since the last time, without those that only ask.
+    /// Returns the calls recorded since the last time, without those that only read. Clears the record.
     pub(super) fn typed(&self) -> Vec<String> {
         let path = self.dir.path().join("typed");
         let text = fs::read_to_string(&path).unwrap_or_default();
@@ -76,7 +77,7 @@ impl Node1 {
         text.lines().filter(|line| !ASKS.iter().any(|asks| line.starts_with(asks))).map(str::to_owned).collect()
     }
 
-    /// Returns a pair of two voters, with Pacemaker's state in `cluster`. Corosync knows node1 and node2.
+    /// Returns an observation of a pair with two voters. `cluster` is Pacemaker's state, and Corosync has node1 and node2.
     pub(super) fn look(&self, cluster: Cluster) -> Look {
         let mut context = Context::of_test(self.dir.path(), &PARAMETERS);
         let nobody = crate::os::test_port::listener().local_addr().unwrap();
@@ -91,7 +92,7 @@ impl Node1 {
     }
 }
 
-/// Returns two healthy voters.
+/// Returns an observation of the two healthy voters node1 and node2.
 pub(super) fn seen() -> MembersSeen {
     let voter = |id: u64| Member {
         id,
@@ -121,7 +122,7 @@ pub(super) fn seen() -> MembersSeen {
     }
 }
 
-/// Returns the known state and configuration of a cluster.
+/// Returns the Pacemaker state and the configuration of a cluster in which both are known.
 pub(super) fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuration) {
     match (&mut cluster.pacemaker, &mut cluster.configuration) {
         (Fact::Known(pacemaker), Fact::Known(configuration)) => (pacemaker, configuration),
@@ -129,10 +130,10 @@ pub(super) fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuratio
     }
 }
 
-/// An operator that confirmed in advance.
+/// A fake operator that answers every question with 'yes'.
 pub(super) const YES: Operator = Operator { yes: true, confirm: None };
 
-/// Returns the terms of every change.
+/// Returns the options of a member change for the tests: this node's pair, no dry run, a timeout of 30 min.
 pub(super) fn terms() -> Terms {
     let target = Target::Pair { resource: None };
     Terms { target, dry_run: false, timeout: Duration::from_secs(1800) }
