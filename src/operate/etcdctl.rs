@@ -41,8 +41,8 @@ impl Call {
     }
 }
 
-/// Returns the call of etcdctl with the arguments `typed` against this node's etcd, or against the peer's if this node's does not run.
-/// `has_terminal` is true if standard input and output are a terminal.
+/// Returns the call of etcdctl with the arguments `typed` against this node's etcd, or against the peer's if this
+/// node's does not run. `has_terminal` is true if standard input and output are a terminal.
 pub fn call(resource: Option<&str>, typed: &[OsString], has_terminal: bool) -> Result<Call, Failure> {
     node::must_be_root()?;
     let context = node::context(resource)?;
@@ -71,8 +71,8 @@ fn has_it(programs: &Programs, name: &str) -> bool {
     runs && podman::exec(programs, name, &[PROGRAM.to_owned(), "version".to_owned()]).is_ok()
 }
 
-/// Returns the client certificate that Tandem's CA issued for etcd's user root, if the resource uses certificates of that CA. Otherwise
-/// returns the resource's own certificate.
+/// Returns the client certificate that Tandem's CA issued for etcd's user root, if the resource uses certificates of
+/// that CA. Otherwise returns the resource's own certificate.
 fn credentials(of_the_resource: &Credentials, pki: &Path) -> Credentials {
     let (cert_file, key_file) = (pki.join(pki::CLIENT_CERT), pki.join(pki::CLIENT_KEY));
     if of_the_resource.cert_file.starts_with(pki) && cert_file.is_file() && key_file.is_file() {
@@ -99,8 +99,8 @@ fn is_typed(name: &str, typed: &[OsString]) -> bool {
     typed.iter().any(|word| word == option || word.to_str().is_some_and(|word| word.starts_with(&begins)))
 }
 
-/// Returns the environment variables for etcdctl in etcd's container. Certificate paths are left out if the container does not see them;
-/// the container then has its own.
+/// Returns the environment variables for etcdctl in etcd's container. Certificate paths are left out if the container
+/// does not see them; the container then has its own.
 fn in_container(context: &Context, credentials: &Credentials, typed: &[OsString]) -> Vec<(&'static str, String)> {
     let [ca, cert, key] = files(credentials).map(|file| inside(&context.deployment, &file));
     let files = ca.zip(cert).zip(key).map(|((ca, cert), key)| [ca, cert, key]);

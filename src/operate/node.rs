@@ -31,8 +31,8 @@ pub fn no_cluster() -> Failure {
     Failure("this node belongs to no cluster: type 'tandem setup --example', which shows how to form one".to_owned())
 }
 
-/// Returns the error for a CIB that could not be read. It is the error of [`no_cluster`] if Pacemaker's folder `on_disk` has no CIB
-/// either.
+/// Returns the error for a CIB that could not be read. It is the error of [`no_cluster`] if Pacemaker's folder
+/// `on_disk` has no CIB either.
 fn unanswered(error: Error, on_disk: &Path) -> Failure {
     let is_silent = matches!(error, Error::Disconnected { .. });
     if is_silent && configuration::on_disk(on_disk, None).is_absent() { no_cluster() } else { error.into() }
@@ -102,9 +102,9 @@ pub fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
     }
 }
 
-/// Observes all that the agent observes, and returns it with the action that Pacemaker would request first. That is a monitor if a
-/// container may run, else a start. Before a start the agent publishes this node's record, so the returned evidence has that record as
-/// published.
+/// Observes all that the agent observes, and returns it with the action that Pacemaker would request first. That is a
+/// monitor if a container may run, else a start. Before a start the agent publishes this node's record, so the returned
+/// evidence has that record as published.
 pub fn look(context: &Context) -> (Evidence, Request) {
     let mut evidence = observe::observe(context, context.container_lock.is_anothers());
     if evidence.container_may_run() {
@@ -126,8 +126,8 @@ mod tests {
         Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
     }
 
-    /// Asserts that a machine without a cluster is distinguished from one on which Pacemaker is stopped. Every command prints the same
-    /// sentence without a cluster.
+    /// Asserts that a machine without a cluster is distinguished from one on which Pacemaker is stopped. Every command
+    /// prints the same sentence without a cluster.
     #[test]
     fn a_machine_without_a_cluster_is_no_machine_whose_pacemaker_is_stopped() {
         let silent = || Error::Disconnected { tool: "cibadmin", complaint: "Init failed".to_owned() };

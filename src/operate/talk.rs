@@ -13,7 +13,8 @@ pub trait Talk: Debug {
     /// Asks `question`, and fails unless the answer is `name`.
     fn name(&self, question: &str, name: &str) -> Result<(), Failure>;
 
-    /// Asks `question`, and fails unless the answer is `name`. An approval given in advance, such as `--yes`, replaces the answer.
+    /// Asks `question`, and fails unless the answer is `name`. An approval given in advance, such as `--yes`, replaces
+    /// the answer.
     fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure>;
 
     /// Asks `question`, and returns whether the answer is 'yes'.

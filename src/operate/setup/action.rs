@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::base::shell;
 
-/// A change that an operator could make by hand, printed as the operator would type it.
+/// A command or a file by which setup changes a node. It is printed as an operator would type it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// A program and its arguments. No argument is secret.
@@ -15,14 +15,14 @@ pub enum Action {
     Write(File),
 }
 
-/// A file that is written as a whole, by one rename.
+/// A file that setup writes as a whole: a temporary file replaces it by one rename.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub path: PathBuf,
     pub mode: u32,
-    /// The content, which is never printed.
+    /// The content of the file, which is never printed.
     pub content: Zeroizing<Vec<u8>>,
-    /// A description in a few words: "the password of node1's BMC".
+    /// A description of the file in a few words, such as "the password of node1's BMC".
     pub what: String,
 }
 

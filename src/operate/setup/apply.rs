@@ -12,17 +12,17 @@ use crate::adapters::command::Programs;
 use crate::base::shell;
 use crate::records::state_file;
 
-/// Longest time to pull an image, which may be large and come from a distant registry.
+/// Timeout of podman, because an image may be large and its registry distant.
 const PULL: Duration = Duration::from_secs(600);
-/// Longest time for pcs, which waits for the other node's pcsd and for the cluster's start.
+/// Timeout of pcs, which waits for the other node's pcsd and for the cluster's start.
 const PCS: Duration = Duration::from_secs(600);
 const OTHERS: Duration = Duration::from_secs(300);
-/// All programs that a step runs.
+/// Names of all programs that a setup step may run.
 const PROGRAMS: [&str; 5] = ["chmod", "pcs", "podman", "rm", "systemctl"];
-/// The folder of all files that a step writes, except passwords.
+/// The directory of all files that a setup step writes, except password files.
 const DIRECTORY: &str = "/etc/tandem";
 
-/// Performs `action`. The error names the command that was run and quotes what it printed.
+/// Runs the command or writes the file of `action`. An error has the command and its output.
 pub fn apply(programs: &Programs, action: &Action) -> Result<(), String> {
     match action {
         Action::Command(words) => {
@@ -50,8 +50,7 @@ fn command(programs: &Programs, words: &[String]) -> Result<(), String> {
     Err(format!("{} failed ({}): {}", typed(), output.code, said(&output.stdout, &output.stderr)))
 }
 
-/// Returns the output of a program on one line: the lines that begin with Error, as pcs prints them, or else all of
-/// them.
+/// Returns a failed program's output on one line: the lines that begin with Error, or all lines if there are none.
 fn said(stdout: &str, stderr: &str) -> String {
     const LONGEST: usize = 600;
     let text = if stderr.trim().is_empty() { stdout } else { stderr };
@@ -62,7 +61,7 @@ fn said(stdout: &str, stderr: &str) -> String {
     if told.is_empty() { "it said nothing".to_owned() } else { told.chars().take(LONGEST).collect() }
 }
 
-/// Writes a file and its directories. A directory is private if the file is.
+/// Writes a file and creates its directories. A directory is private if the file is.
 fn write(file: &File) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{} cannot be written: {error}", file.path.display());
     if let Some(directory) = file.path.parent() {
@@ -76,7 +75,7 @@ fn write(file: &File) -> Result<(), String> {
     state_file::replace(&file.path, &file.content, file.mode).map_err(failed)
 }
 
-/// Returns whether a setup of this cluster could request this action, which the other node sent.
+/// Returns whether `action`, which the other node sent, is one that a setup of the described cluster can contain.
 pub fn is_of_setup(action: &Action, description: &Description) -> bool {
     match action {
         Action::Command(words) => words.first().is_some_and(|program| PROGRAMS.contains(&program.as_str())),

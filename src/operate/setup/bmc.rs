@@ -10,23 +10,24 @@ use crate::fence::examine;
 use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
-/// Options that choose what certificate to trust. If the description has one, the operator has decided.
+/// Options that choose the BMC certificate to trust. If the description has one of them, setup pins no certificate
+/// itself.
 const TRUST: [&str; 5] = ["ssl_fingerprint", "ssl_ca_file", "ssl_insecure", "ssl_secure", "ssl"];
-/// Part of the fence agent's error for a certificate that it would accept if it were pinned.
+/// Part of the fence agent's error for an untrusted certificate that can be pinned.
 const MAY_BE_PINNED: &str = "pin it by 'ssl_fingerprint'";
 
-/// The observation of one BMC by one node.
+/// The state of one BMC, as one node read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Looked {
     pub note: BmcNote,
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// The flag by which an agent of another node would be seen, if a race decides a split.
+    /// The kind of flag that this BMC offers for a race (see [`Flag`]); `None` if no race was asked for.
     pub flag: Option<Flag>,
 }
 
-/// Returns the options of `bmc` as the fence agent reads them, with its password.
+/// Returns the options of `bmc` and its password in the fence agent's input format.
 pub fn lines(bmc: &Bmc, password: &Secret) -> Secret {
     let mut lines = Zeroizing::new(String::with_capacity(4096 + password.0.len()));
     for (name, value) in &bmc.options {
@@ -41,14 +42,14 @@ pub fn lines(bmc: &Bmc, password: &Secret) -> Secret {
     Secret(lines)
 }
 
-/// Examines the BMC of `node`. If `races` is set, two sessions on it prove that it can decide a race.
+/// Reads the state of `node`'s BMC. If `races` is set, opens two sessions to prove that the BMC can decide a race.
 pub fn look(lines: &Secret, node: &str, races: bool) -> Looked {
     let found = examine::device_within(examine::LONGEST, races, lines.0.as_bytes(), Some(node), None);
     Looked { note: found.note, may_reset: found.may_reset, locked: found.locked, flag: found.flag }
 }
 
-/// Returns the fingerprint of an untrusted certificate if every node got the same one and the description leaves the
-/// trust open.
+/// Returns the fingerprint of an untrusted BMC certificate if all nodes received the same one. Returns `None` if the
+/// description has an option that decides the trust.
 pub fn to_be_pinned<'a>(bmc: &Bmc, looked: &[&'a Looked]) -> Option<&'a str> {
     if bmc.options.iter().any(|(name, _)| TRUST.contains(&name.as_str())) {
         return None;
@@ -60,8 +61,8 @@ pub fn to_be_pinned<'a>(bmc: &Bmc, looked: &[&'a Looked]) -> Option<&'a str> {
     (all_alike && looked.iter().any(|one| is_untrusted(one))).then_some(print)
 }
 
-/// Returns a sentence for each fault of the BMC of `node`, as the node `from` examined it. `uuids` are the UUIDs that
-/// the firmware of `node` and of the other one reports.
+/// Returns a sentence for each fault of the BMC of `node`, as the node `from` read it. `uuids` are the system UUIDs
+/// that the firmware of `node` and of the node `other` reports.
 pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2], other: &str) -> Vec<String> {
     let name = &node.name;
     let note = &looked.note;
@@ -101,8 +102,8 @@ pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2],
     faults
 }
 
-/// Returns why the machine `from` cannot fence the member `name` through its BMC. `own` is the UUID that the member's
-/// firmware reports.
+/// Returns the reason why the machine `from` cannot fence the member `name` through its BMC; `None` if it can. `own` is
+/// the UUID that the member's firmware reports.
 pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str>) -> Option<String> {
     let note = &looked.note;
     if let Some(why) = &note.failure {
@@ -117,14 +118,15 @@ pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str
     })
 }
 
-/// Returns the UUID that ties a BMC to its node: the node's own, if the BMC reports the same. A UUID that only the BMC
-/// reports may belong to any machine at that address, and pinning it would accept that machine.
+/// Returns the UUID to pin as `system_uuid`: the node's own, if its BMC reports the same one. A UUID that only the BMC
+/// reports may belong to any machine at that address.
 pub fn compared<'a>(looked: &[Looked], own: Option<&'a str>) -> Option<&'a str> {
     let told = looked.iter().find_map(|looked| looked.note.uuid.as_deref())?;
     own.filter(|own| uuid::same(own, told))
 }
 
-/// Returns warnings about a BMC, which are no faults. `device` is the device that fences the node.
+/// Returns warnings about the BMC of `node` that do not end the setup. `device` is the id of the device that fences the
+/// node.
 pub fn remarks(node: &Node, device: &str, looked: &Looked, own: Option<&str>) -> Vec<String> {
     let name = &node.name;
     let is_pinned = node.bmc.options.iter().any(|(option, _)| option == "system_uuid");
@@ -252,7 +254,8 @@ mod tests {
         assert_eq!(to_be_pinned(&bmc, &[&untrusted, &untrusted]), None);
     }
 
-    /// The test looks for the words that the fence agent itself prints.
+    /// Asserts that the fence agent's error for an untrusted certificate contains `MAY_BE_PINNED`, which setup looks
+    /// for.
     #[test]
     fn the_agent_says_so_of_a_certificate_that_nobody_signed() {
         use crate::adapters::https::tls;

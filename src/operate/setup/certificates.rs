@@ -14,14 +14,14 @@ use super::found_file::{Files, digest, is_private};
 use super::step::{Difference, State};
 use crate::operate::certs::pki::{self, Authority, Pair, Use, is_der_trusted};
 
-/// The mode of all files in the directory: only root may read them.
+/// Mode of the certificate and key files in `/etc/tandem/pki`: only root may read them.
 const MODE: u32 = 0o600;
 
 fn own(name: &str) -> PathBuf {
     Path::new(pki::DIR).join(name)
 }
 
-/// Returns all files that a node has to report.
+/// Returns the paths of the certificate and key files that a node reports to the setup.
 pub(super) fn paths(certificates: &Certificates) -> Vec<PathBuf> {
     match certificates {
         Certificates::Own => {
@@ -33,7 +33,7 @@ pub(super) fn paths(certificates: &Certificates) -> Vec<PathBuf> {
     }
 }
 
-/// Returns every address and DNS name at which clients reach the etcd of `node`.
+/// Returns every address and DNS name that the etcd certificate of `node` must contain.
 fn reached_at(node: &Node) -> Vec<String> {
     let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let addresses = std::iter::once(node.address).chain(node.links.iter().copied()).chain(loopback);
@@ -41,7 +41,7 @@ fn reached_at(node: &Node) -> Vec<String> {
 }
 
 /// Checks that `ca` signed `chain`, a PEM with the leaf first, for a client and for a server at each of `reached_at`.
-/// The error is the reason why not.
+/// An error has the reason why it is not so.
 fn is_good(chain: &str, ca: &str, reached_at: &[String], now: u64) -> Result<(), String> {
     let read = |text: &str| -> Vec<CertificateDer<'static>> {
         CertificateDer::pem_slice_iter(text.as_bytes()).flatten().collect()
@@ -54,7 +54,7 @@ fn is_good(chain: &str, ca: &str, reached_at: &[String], now: u64) -> Result<(),
     uses.try_for_each(|wanted| is_der_trusted(&chain, &bundle, wanted, now))
 }
 
-/// Returns the step for the operator's own certificates on `node`: they must exist and fit.
+/// Returns the state of the operator's own certificates on `node`: done if they exist and fit, else refused.
 pub(super) fn given(node: &Node, files: [&Path; 3], found: &Files, now: u64) -> State {
     let [ca, cert, key] = files;
     for path in files {
@@ -88,7 +88,7 @@ pub(super) fn given(node: &Node, files: [&Path; 3], found: &Files, now: u64) -> 
     }
 }
 
-/// The authority that this node has: its certificate and its key.
+/// The certificate and key of Tandem's CA that this node has.
 #[derive(Debug)]
 pub(super) enum Kept {
     Nothing,
@@ -96,8 +96,8 @@ pub(super) enum Kept {
     Half,
 }
 
-/// Returns the authority of this node, or a new one if neither node has any. `other` is the other node's name and its
-/// authority's certificate.
+/// Returns the CA of this node, or a new CA if neither node has one. `other` is the other node's name with the
+/// certificate of its CA.
 pub(super) fn authority(
     cluster: &str,
     kept: &Kept,
@@ -123,7 +123,7 @@ pub(super) fn authority(
     }
 }
 
-/// Returns the step for certificates of our own authority on `node`.
+/// Returns the state of the certificates of Tandem's own CA on `node`, with the actions that complete them.
 pub(super) fn ours(authority: &Authority, node: &Node, found: &Files, now: u64) -> Result<State, String> {
     // During a rotation the nodes trust two authorities and present certificates of either. Only the rotation knows its
     // next step.
@@ -192,7 +192,7 @@ fn write(name: &str, what: &str, content: &[u8]) -> Action {
     })
 }
 
-/// The missing and the differing files of one node.
+/// The certificate files of one node that are missing or differ, collected for a step's [`State`].
 struct Work<'a> {
     found: &'a Files,
     missing: Vec<Action>,
@@ -213,7 +213,7 @@ impl Work<'_> {
         }
     }
 
-    /// Restricts a file that others can read to root. The key in it stays the same.
+    /// Restricts the file `name` to root if others can read it. Its content stays the same.
     fn mode(&mut self, name: &str) {
         if self.found.get(&own(name)).is_some_and(|file| file.mode != MODE) {
             let words = ["chmod", "600", &own(name).display().to_string()].map(str::to_owned);
@@ -246,7 +246,7 @@ mod tests {
         file::read(file::EXAMPLE).unwrap().nodes[0].clone()
     }
 
-    /// Returns a node's files after `actions`.
+    /// Returns the files of a node as they are after `actions`.
     fn after(files: &Files, actions: &[Action]) -> Files {
         let mut files = files.clone();
         for action in actions {
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// A setup that is killed after any of the writes and run again ends with certificates that fit. One more run finds
-    /// nothing to do.
+    /// Asserts that a setup that was killed after any of its writes completes the certificates when it is run again. A
+    /// further run finds nothing to do.
     #[test]
     fn certificates_are_made_once_however_often_it_is_killed() {
         let (node, authority) = (node(), Authority::new("tandem", NOW).unwrap());
@@ -306,7 +306,8 @@ mod tests {
         assert_eq!(ours(&next, &node, &after(&left, &actions(state)), NOW).unwrap(), State::Done);
     }
 
-    /// The files of a rotation belong to two authorities, so that a comparison would find differences everywhere.
+    /// Asserts that setup refuses to continue while the CA is rotated. The files then belong to two CAs, so that a
+    /// comparison would find differences everywhere.
     #[test]
     fn an_authority_that_is_being_rotated_is_left_to_the_rotation() {
         let (node, authority) = (node(), Authority::new("tandem", NOW).unwrap());

@@ -6,29 +6,28 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A checked description: names differ, addresses differ and are of one family, and the preferred node is one of the
-/// two.
+/// The cluster that `/etc/tandem/cluster.toml` describes, after its checks. Names and addresses differ, and all
+/// addresses are of one family. The preferred node is one of the two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// The cluster's name in Corosync.
+    /// Name of the cluster in Corosync.
     pub cluster: String,
     pub nodes: [Node; 2],
-    /// The node that wins a split: the device that fences it waits longer.
+    /// Name of the node that wins a split, because the device that fences it waits longer.
     pub preferred: String,
-    /// The delay before the preferred node is fenced.
+    /// The delay before the preferred node is fenced. With a race, it applies only if a BMC cannot decide the race.
     #[serde(default = "fencing_delay")]
     pub fencing_delay: Duration,
-    /// The node that should lead; `None` if either may.
+    /// Name of the node that should lead etcd; `None` if either may.
     #[serde(default)]
     pub primary: Option<String>,
-    /// True if a fence race decides a split instead of a delay.
+    /// True if a race for the BMCs decides a split, instead of a fencing delay.
     #[serde(default)]
     pub race: bool,
-    /// True if the sole voter may serve after it has booted without its peer, once the peer's BMC proves that the peer
-    /// is off.
+    /// True if the sole voter may serve after a boot without its peer, once the peer's BMC proves that the peer is off.
     #[serde(default)]
     pub lone_boot: bool,
-    /// Corosync's token time-out.
+    /// Corosync's token timeout.
     pub token: Duration,
     pub clone: Clone,
     pub etcd: Etcd,
@@ -40,27 +39,27 @@ pub fn fencing_delay() -> Duration {
     Duration::from_secs(10)
 }
 
-/// A machine of the cluster.
+/// One of the two machines of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     pub name: String,
-    /// The address of its etcd, and of Corosync's first link.
+    /// The address of the node's etcd, and of Corosync's first link.
     pub address: IpAddr,
-    /// Addresses of Corosync's further links.
+    /// The node's addresses on Corosync's links other than the first.
     pub links: Vec<IpAddr>,
     /// Further addresses and DNS names at which clients reach etcd, such as an address that follows the leader. Both
-    /// nodes have the same.
+    /// nodes have the same names.
     #[serde(default)]
     pub names: Vec<String>,
     pub bmc: Bmc,
 }
 
-/// Access to a machine's BMC: options of `fence_redfish_rs` by their names.
+/// Access to a node's BMC, as options of `fence_redfish_rs`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bmc {
-    /// `ip`, `ipport`, `username`, `systems_uri`, `ssl_fingerprint`, ...; never a password.
+    /// Names and values of options such as `ip`, `username` or `ssl_fingerprint`; never a password.
     pub options: Vec<(String, String)>,
-    /// The file with the password, at the same path on both nodes.
+    /// Path of the file with the BMC's password, equal on both nodes.
     pub password_file: PathBuf,
 }
 
@@ -69,12 +68,12 @@ pub struct Bmc {
 pub struct Etcd {
     pub image: String,
     pub data_dir: PathBuf,
-    /// Names and values of `etcd_settings`.
+    /// Names and values for the resource's parameter `etcd_settings`.
     pub settings: Vec<(String, String)>,
 }
 
 impl Description {
-    /// Returns whether OpenShift's pod defines etcd. kubelet may run that pod now.
+    /// Returns whether a pod of OpenShift defines etcd. In this case kubelet may already run etcd.
     pub fn is_of_openshift(&self) -> bool {
         self.certificates == Certificates::OfThePod
     }
@@ -83,15 +82,15 @@ impl Description {
 /// The origin of the certificates that etcd presents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Certificates {
-    /// Issued by Tandem's own small CA, in `/etc/tandem/pki`.
+    /// Certificates of Tandem's own CA, in `/etc/tandem/pki`.
     Own,
-    /// The operator's, at the same paths on both nodes.
+    /// The operator's certificates, at the same paths on both nodes.
     Given { ca: PathBuf, cert: PathBuf, key: PathBuf },
-    /// OpenShift's. The manifest of its pod names them, the image and the settings.
+    /// OpenShift's certificates. The manifest of etcd's pod has their paths, the image and the settings.
     OfThePod,
 }
 
-/// The kind of Pacemaker's clone of the etcd resource.
+/// The kind of the Pacemaker clone that contains the etcd resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clone {
     Plain,

@@ -6,20 +6,20 @@ use std::path::PathBuf;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
-/// Files by path.
+/// Files of a node by their path, reported without their content.
 pub type Files = BTreeMap<PathBuf, FoundFile>;
 
-/// The mode and digest of a file.
+/// A file of a node, reported by its mode and digest instead of its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundFile {
     pub mode: u32,
-    /// SHA-256 of the content. It is never printed.
+    /// SHA-256 of the file's content, in hexadecimal. It is never printed.
     pub digest: String,
-    /// The content, if it is nothing but certificates.
+    /// The file's content if it is nothing but certificates; `None` otherwise.
     pub certificates: Option<String>,
 }
 
-/// Returns whether `mode` gives access only to the owner.
+/// Returns whether the file mode `mode` gives access only to the owner.
 pub fn is_private(mode: u32) -> bool {
     const OTHERS: u32 = 0o077;
     mode & OTHERS == 0

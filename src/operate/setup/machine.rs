@@ -14,36 +14,37 @@ use super::node::ports::{self, Listeners, Port};
 use super::node::{self, Facts};
 use crate::adapters::command::Programs;
 
-/// A request to a node.
+/// A request of the setup to a node, which answers with an [`Answer`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Report the machine's facts.
+    /// Report the facts about the machine.
     Look,
-    /// Listen on these ports until [`Request::Quiet`], if nothing else has them.
+    /// Listen on these ports until [`Request::Quiet`]. A port that another program holds is skipped.
     Listen(Vec<Port>),
     Quiet,
-    /// Report which of these ports cannot be reached at the other node. On a port in `whoever`, any listener will do.
+    /// Report which of these ports of the other node cannot be reached. On a port in `whoever`, any program's answer is
+    /// enough.
     Closed {
         ports: Vec<Port>,
         whoever: Vec<Port>,
     },
-    /// Examine the BMC of a node, with options that contain its password.
+    /// Examine the BMC of `node`. `lines` are the fence agent's options with the password.
     Bmc {
         node: String,
         lines: Secret,
     },
     Find(Question),
     Apply(Action),
-    /// Show this progress to the operator at the node. It needs no other work.
+    /// Show this progress to the operator at the node. Without news, it only shows that the sender is alive.
     Ping(String),
-    /// The setup has ended; `text` is its result.
+    /// The setup has ended well or not; `text` is its result for the operator.
     End {
         is_well: bool,
         text: String,
     },
 }
 
-/// The answer of a node.
+/// The answer of a node to a [`Request`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Answer {
     Facts(Box<Facts>),
@@ -52,16 +53,16 @@ pub enum Answer {
     Found(Box<Found>),
     Done,
     Failed(String),
-    /// The node is still at work. Another answer follows.
+    /// The node still works on the request, and another answer follows.
     Working,
 }
 
-/// A node that answers requests.
+/// A node that answers setup's requests: this one, or one at the other end of a connection.
 pub trait Machine {
     /// Returns the node's name.
     fn name(&self) -> &str;
 
-    /// Sends a request. An error means that the node can no longer be reached.
+    /// Sends a request and returns the node's answer. An error means that the node can no longer be reached.
     fn ask(&self, request: Request) -> Result<Answer, String>;
 
     fn look(&self) -> Result<Facts, String> {
@@ -92,7 +93,7 @@ pub trait Machine {
         }
     }
 
-    /// Sends a request that has no result except success.
+    /// Sends a request for which the node answers only that it succeeded or failed.
     fn done(&self, request: Request) -> Result<(), String> {
         match self.ask(request)? {
             Answer::Done => Ok(()),
@@ -109,19 +110,19 @@ pub trait Machine {
     }
 }
 
-/// This machine as one of the nodes.
+/// This machine, as it answers setup's requests.
 #[derive(Debug)]
 pub struct Here {
     programs: Programs,
     description: Description,
     at: usize,
-    /// Refuses every change.
+    /// True in a dry run, in which this machine refuses every change.
     is_dry: bool,
     listeners: Mutex<Option<Listeners>>,
 }
 
 impl Here {
-    /// Returns this machine as the node at `at` of the description.
+    /// Creates the answering side of this machine, which is the node with the index `at` in the description.
     pub fn new(programs: Programs, description: Description, at: usize, is_dry: bool) -> Self {
         Self { programs, description, at: at.min(1), is_dry, listeners: Mutex::new(None) }
     }
@@ -135,7 +136,7 @@ impl Here {
         }
     }
 
-    /// Performs a request.
+    /// Carries out a request of the setup on this machine, and returns its answer.
     pub fn answer(&self, request: Request) -> Answer {
         let (here, other) = (&self.description.nodes[self.at], &self.description.nodes[1 - self.at]);
         match request {

@@ -21,6 +21,6 @@ pub mod openshift;
 pub mod price;
 pub mod step;
 
-/// The file with the token by which the two pcsds authorise each other. Both have accepted it when the cluster's first
-/// step begins, and it is deleted once they know each other.
+/// Path of the file with the token by which the two pcsds authorise each other. Both have accepted it before the first
+/// step of the cluster, and it is deleted afterwards.
 pub const TOKEN: &str = "/etc/tandem/pcsd-token";

@@ -2,7 +2,7 @@
 
 use super::description::Description;
 
-/// Returns the cost of `fencing_delay` as one sentence.
+/// Returns a sentence on how long etcd takes no writes because of `fencing_delay`.
 pub fn of(description: &Description) -> String {
     let preferred = &description.preferred;
     let other = description.nodes.iter().map(|node| node.name.as_str()).find(|name| name != preferred);

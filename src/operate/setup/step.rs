@@ -4,36 +4,36 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Action;
 
-/// A step and its present state.
+/// A step of the setup, with its present state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupStep {
-    /// The id for `--json` and tests: `corosync`, `properties`, `fence-node1`, `etcd`, ...
+    /// Id of the step for `--json` and tests, such as `corosync`, `properties`, `fence-node1` or `etcd`.
     pub id: String,
-    /// The title that the operator reads: "fence device of node1".
+    /// Title of the step for the operator, such as "fence device of node1".
     pub title: String,
-    /// The node on which its actions run.
+    /// Name of the node on which the step's actions run.
     pub on: String,
     pub state: State,
 }
 
-/// The present state compared with the description.
+/// The present state of a setup step, compared with the description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     Done,
     ToDo(Vec<Action>),
-    /// Exists, but differs from the description. `actions` is what `--change` would do.
+    /// An object that exists but differs from the description. Setup runs `actions` only with `--change`.
     Differs {
         differences: Vec<Difference>,
         actions: Vec<Action>,
     },
-    /// Cannot or must not be done. The sentence contains what to type.
+    /// The reason why the step cannot or must not be done, with what to type.
     Refused(String),
 }
 
-/// One value that differs from the description.
+/// One value on the node that differs from the description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The object and its option: "fence-node1: pcmk_delay_base".
+    /// The object and its option, such as "fence-node1: pcmk_delay_base".
     pub what: String,
     pub there: String,
     pub described: String,

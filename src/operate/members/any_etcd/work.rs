@@ -17,8 +17,7 @@ use crate::operate::members::source::Source;
 use crate::operate::talk::Talk;
 use crate::os::clock::{self, Deadline};
 
-/// Time after a change of the member list during which members may be reported as unhealthy, because they follow a new leader or have
-/// just started.
+/// Time after a change of the member list during which members may be unhealthy. They then follow a new leader or have just started.
 const SETTLES: Duration = Duration::from_secs(20);
 /// Time for which a refused step is repeated. etcd may refuse what the rules allow, because it also checks the age of its peers'
 /// connections.

@@ -315,8 +315,8 @@ pub(super) fn goes_on(Failure(why): Failure) -> Failure {
     Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
 }
 
-/// Returns the names in this node's etcd certificate that are neither its own name nor one of its addresses, such as an address that
-/// follows the leader. The new node's certificate gets them, too.
+/// Returns the further names and addresses in this node's etcd certificate, such as an address that follows the leader. The node's own
+/// name and addresses are left out. The new node's certificate gets the same names.
 fn further_names(own: impl Iterator<Item = IpAddr>, node: &str) -> Vec<String> {
     let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let own: Vec<String> = own.chain(local).map(|address| address.to_string()).collect();

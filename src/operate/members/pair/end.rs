@@ -64,8 +64,8 @@ fn may_be_taken_back(
     Ok(())
 }
 
-/// Returns the reason why a member change cannot be undone: the new member votes already, or a third voter keeps a forgotten node from
-/// coming back. Returns `None` if it can be undone.
+/// Returns the reason why a member change cannot be undone; `None` if it can. It cannot if the new member votes already, or if a third
+/// voter keeps a forgotten node from coming back.
 fn too_late(existing: &Change, seen: &PairSeen, third_voter: bool) -> Option<String> {
     if third_voter && is_forgotten(existing, seen) {
         let (what, old) = (existing.what(), existing.names().old);

@@ -90,8 +90,7 @@ mod tests {
         }
     }
 
-    /// Returns a healthy pair in which the fence device of the node `of` is banned from the nodes `banned`, and its instance is modified
-    /// by `change`.
+    /// Returns a healthy pair. The fence device of the node `of` is banned from the nodes `banned`, and `change` modifies its instance.
     fn with_device(of: &str, banned: &[&str], change: fn(&mut Instance)) -> Cluster {
         let mut cluster = samples::read("healthy");
         let (pacemaker, configuration) = parts(&mut cluster);

@@ -9,7 +9,8 @@ use crate::operate::setup::description::Description;
 use crate::operate::talk::Progress;
 use crate::os::clock::{self, Deadline};
 
-/// Waits until an operator has typed 'tandem setup join' on the other node than `at`, and connects to that node.
+/// Connects to the node other than the one at index `at`. Writes its join file, and waits until the operator has typed
+/// 'tandem setup join' there.
 pub fn joined(
     description: &Description,
     at: usize,
@@ -22,7 +23,8 @@ pub fn joined(
     by_hand(&join, &other.name, address, &credentials, patience, progress)
 }
 
-/// Writes the file of `join`, and waits until `other` uses it.
+/// Writes the join file `join`, and waits until the node `other` uses it. Then deletes the file and returns the
+/// connection.
 pub fn by_hand(
     join: &join_file::Join,
     other: &str,

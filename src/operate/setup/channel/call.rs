@@ -15,22 +15,22 @@ use super::{Error, Patience, tls};
 use crate::operate::setup::machine::{Answer, Machine, Request};
 use crate::os::clock::{self, Deadline};
 
-/// Interval between two attempts to reach a node that does not serve yet.
+/// Interval between two attempts to connect to a node that does not listen yet.
 const AGAIN: Duration = Duration::from_millis(500);
 const CONNECT: Duration = Duration::from_secs(2);
-/// The interval at which the thread that gives signs checks whether it is still wanted.
+/// Interval at which the pinging thread checks whether the call has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The keys that one end presents, and the only certificate that it accepts.
+/// The certificate and key that one end of the setup connection presents, and the only certificate that it accepts.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     pub(super) own: Keys,
-    /// The other end's certificate, as PEM.
+    /// The other end's certificate, in PEM.
     pub(super) other: String,
 }
 
-/// Connects to `address`, and repeats that until `end` while no server is there. Between the attempts `still` returns
-/// an error if waiting is pointless.
+/// Connects to the node `name` at `address`. Until `end`, it tries again if no server listens. Between two attempts, an
+/// error of `still` ends the wait.
 pub fn connect(
     name: &str,
     address: SocketAddr,
@@ -65,14 +65,14 @@ pub fn connect(
     }
 }
 
-/// Sends one request, because in TLS 1.3 only the first answer shows that the other end accepts our certificate.
+/// Sends one request and waits for its answer. In TLS 1.3 only this shows that the other end accepts our certificate.
 fn greeted(mut link: Link) -> Result<Link, Error> {
     link.send(&Request::Ping(String::new()))?;
     link.receive::<Answer>()?;
     Ok(link)
 }
 
-/// A node at the other end.
+/// The connection of the first node to the node on which 'tandem setup join' runs.
 #[derive(Debug)]
 pub struct Call {
     name: String,
@@ -104,13 +104,13 @@ impl Call {
         Self { name: name.to_owned(), link, progress, is_over, pinger: Some(pinger) }
     }
 
-    /// Sends the progress to the operator at the other end.
+    /// Sends the setup's progress to the operator at the other node.
     pub fn say(&self, text: &str) {
         text.clone_into(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
         let _ = ask(&self.link, &Request::Ping(text.to_owned()));
     }
 
-    /// Sends the result of the setup, which ends the channel.
+    /// Sends the setup's result to the other node, and ends the connection.
     pub fn end(self, is_well: bool, text: &str) {
         let _ = ask(&self.link, &Request::End { is_well, text: text.to_owned() });
     }
@@ -125,7 +125,8 @@ impl Drop for Call {
     }
 }
 
-/// Asks over the link. A connection that failed once is given up, because an answer could be to another question.
+/// Sends a request and returns its answer. After one failure the connection is dropped, because a later answer could
+/// belong to an earlier request.
 fn ask(link: &Mutex<Option<Link>>, request: &Request) -> Result<Answer, Error> {
     let mut held = link.lock().unwrap_or_else(PoisonError::into_inner);
     let gone = || Error::Cut("the other end has gone".to_owned());

@@ -15,31 +15,31 @@ use crate::operate::setup::found_file::digest;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// Longest join file, in bytes.
+/// Largest size of a join file, in bytes.
 pub const LIMIT: u64 = 1024 * 1024;
-/// Seconds for which the file is valid.
+/// Seconds for which a join file is valid.
 const LASTS: u64 = 24 * 3_600;
-/// The largest difference of clocks, in seconds. Clocks that are further apart are a fault that the check of both nodes
-/// reports.
+/// Largest accepted difference between the two nodes' clocks when a join file is used, in seconds. Setup itself later
+/// requires a smaller one.
 const AHEAD: u64 = 3_600;
 const HEAD: &str = "# A join file of Tandem";
 const CHECK: &str = "sha256 ";
 
-/// The contents of the file.
+/// The contents of a join file, with which 'tandem setup join' lets the first node connect.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// The version of Tandem that wrote the file.
+    /// The version of Tandem that wrote the join file.
     pub tandem: String,
-    /// Seconds since 1970, by the first node's clock.
+    /// Time at which the join file was written, in seconds since 1970 by the first node's clock.
     pub made_at: u64,
-    /// The node that uses the file. `from` is the node that wrote it.
+    /// Name of the node that uses the join file. `from` is the node that wrote it.
     pub node: String,
     pub from: String,
     pub description: Description,
     pub is_dry: bool,
     certificate: String,
     key: Zeroizing<String>,
-    /// The certificate of the first node.
+    /// The certificate that the first node presents when it connects, in PEM.
     caller: String,
 }
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Join {
     }
 }
 
-/// Reason why a file cannot be used.
+/// The reason why a join file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     #[error("{0} cannot be read: {1}: bring the file that 'tandem setup' wrote on the other node")]
@@ -72,7 +72,8 @@ pub enum Unusable {
     Another { node: String, here: String },
 }
 
-/// Makes a join file for the node that is not `at`, and the half of the keys that stays on this node.
+/// Creates the join file for the other node than the one at index `at`. Also returns the half of the one-time keys that
+/// stays on this node.
 pub fn make(
     description: &Description,
     at: usize,
@@ -96,12 +97,12 @@ pub fn make(
 }
 
 impl Join {
-    /// Returns the path at which the first node writes the file.
+    /// Returns the path at which the first node writes the join file.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/etc/tandem/{}.join", self.node))
     }
 
-    /// Returns the text of the file.
+    /// Returns the text of the join file: a head line, the content and its checksum.
     pub fn text(&self) -> Result<Zeroizing<String>, Channel> {
         let body = Zeroizing::new(serde_json::to_string(self).map_err(|error| Channel::Stranger(error.to_string()))?);
         let head = format!("{HEAD} for {}: a secret, for 24 hours at most", self.node);
@@ -113,7 +114,7 @@ impl Join {
         Ok(text)
     }
 
-    /// Writes the file at its path, readable only by root.
+    /// Writes the join file to its path, readable only by root.
     pub fn write(&self) -> Result<(), Channel> {
         let path = self.path();
         let failed =
@@ -121,13 +122,14 @@ impl Join {
         state_file::replace(&path, self.text()?.as_bytes(), 0o600).map_err(failed)
     }
 
-    /// Returns the keys that the other node presents, and the certificate that it accepts.
+    /// Returns the key that the joining node presents, and the first node's certificate that it accepts.
     pub(super) fn credentials(&self) -> super::Credentials {
         let own = Identity { certificate: self.certificate.clone(), key: self.key.clone() };
         super::Credentials { own, other: self.caller.clone() }
     }
 
-    /// Checks that the file may be used at `now` on this machine, which is the node `here` or neither of the two.
+    /// Checks that the join file may be used at the time `now` on this machine. `here` is the machine's node name, or
+    /// `None` if it is no described node.
     pub fn check(&self, now: u64, here: Option<&str>) -> Result<(), Unusable> {
         if now > self.made_at.saturating_add(LASTS) {
             return Err(Unusable::Old(self.from.clone()));
@@ -143,7 +145,7 @@ impl Join {
     }
 }
 
-/// Reads the file at `path`.
+/// Reads and checks the join file at `path`.
 pub fn read(path: &Path) -> Result<Join, Unusable> {
     let bytes = wiped::read_at_most(path, LIMIT).map_err(|error| {
         let why = if error.kind() == ErrorKind::NotFound { "it is not there".to_owned() } else { error.to_string() };
@@ -152,7 +154,7 @@ pub fn read(path: &Path) -> Result<Join, Unusable> {
     parse(&bytes)
 }
 
-/// Reads what [`Join::text`] wrote.
+/// Parses the text that [`Join::text`] wrote, and checks its checksum and version.
 pub fn parse(bytes: &[u8]) -> Result<Join, Unusable> {
     let text = std::str::from_utf8(bytes).map_err(|_| Unusable::Foreign)?;
     if !text.starts_with(HEAD) {

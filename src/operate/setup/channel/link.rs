@@ -12,17 +12,17 @@ use zeroize::Zeroizing;
 use super::{Error, Patience};
 use crate::os::clock::Deadline;
 
-/// Longest request or answer, in bytes.
+/// Largest size of a request or an answer, in bytes.
 const LINE: usize = 8 * 1024 * 1024;
 const PIECE: usize = 16 * 1024;
-/// The interval at which a wait checks its deadline.
+/// Interval at which a wait for data checks its deadline.
 const BEAT: Duration = Duration::from_millis(500);
 
-/// A connection after its handshake.
+/// A TLS connection between the two nodes, after its handshake.
 pub(super) struct Link {
     connection: Connection,
     socket: TcpStream,
-    /// Bytes that belong to the next line. They may contain secrets.
+    /// Received bytes that are not yet parsed. They may contain secrets.
     read: Zeroizing<Vec<u8>>,
     patience: Patience,
 }
@@ -38,7 +38,7 @@ fn is_a_pause(error: &io::Error) -> bool {
 }
 
 impl Link {
-    /// Performs the handshake within its time limit, even if the other end sends its bytes slowly.
+    /// Performs the TLS handshake. Fails after its time limit, even if the other end sends its bytes slowly.
     pub(super) fn open(mut connection: Connection, socket: TcpStream, patience: Patience) -> Result<Self, Error> {
         let end = Deadline::after(patience.handshake);
         let cut = |error: io::Error| Error::Cut(error.to_string());
@@ -85,7 +85,7 @@ impl Link {
         Ok(())
     }
 
-    /// Receives the next line. Fails if the other end is silent for too long, or if the line does not end.
+    /// Receives the next line and parses it. Fails if the other end is silent for too long, or if the line is too long.
     pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         let end = Deadline::after(self.patience.silence);
         loop {

@@ -21,28 +21,28 @@ pub use self::serve::{Serving, serve};
 use super::description::Description;
 use super::node::ports::Port;
 
-/// Returns the port on which the other node waits: one that etcd will use, so that it is open between the two. On
-/// OpenShift, where etcd already holds that port, it is another one. OpenShift's own services may use the ports around
-/// that.
+/// Returns the port on which the joining node listens for the first node. It is etcd's peer port, which must be open
+/// between the nodes anyway. On OpenShift etcd already uses that port, so another one is used.
 pub fn port(description: &Description) -> u16 {
     const OF_OPENSHIFT: u16 = 9990;
     if description.is_of_openshift() { OF_OPENSHIFT } else { Port::EtcdPeers.number() }
 }
 
-/// Time that either end waits for a sign of the other. Each gives one more often than that.
+/// Time limits of the setup connection. Each end must send something within `silence`, and so sends a sign every
+/// `beat`.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     pub silence: Duration,
     pub beat: Duration,
     pub handshake: Duration,
-    /// The time for which wrong keys or a taken port are tolerated. They may belong to an end that was cut off earlier
-    /// and has not noticed it yet.
+    /// Time for which a wrong key or a port in use is tolerated. An end that was cut off earlier may not have noticed
+    /// it yet.
     pub leftover: Duration,
 }
 
 impl Patience {
-    /// The time for a command that was started through ssh. If its machine lost power, this end notices only after the
-    /// silence.
+    /// The value of `leftover` for a 'tandem setup join' that was started through ssh. If the machine at the other end
+    /// lost power, an old one ends only after `silence`.
     pub const LEFTOVER: Duration = Duration::from_secs(45);
 }
 
@@ -53,10 +53,10 @@ impl Default for Patience {
     }
 }
 
-/// Reason why the two ends do not talk, or no longer do.
+/// The reason why the two nodes could not connect, or why the connection ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The other end is not the expected one.
+    /// The other end is not the expected one, or does not accept this end.
     #[error("{0}")]
     Stranger(String),
     #[error("the connection was cut: {0}")]

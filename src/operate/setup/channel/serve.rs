@@ -18,24 +18,25 @@ use crate::os::clock::Deadline;
 
 /// Interval between two checks for new connections.
 const LOOK: Duration = Duration::from_millis(100);
-/// Most connections in their handshake at once. One more closes the oldest.
+/// Largest number of connections in their handshake. A further one closes the oldest.
 const AT_ONCE: usize = 16;
-/// Most strangers that are reported. An address is reported once for the same failure.
+/// Largest number of clients without the right keys that are reported. Each address is reported once for the same
+/// failure.
 const STRANGERS: usize = 32;
 
-/// Progress of the join server.
+/// An event of 'tandem setup join' while it serves the first node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Serving {
-    /// A client without the keys has connected.
+    /// A client without the right keys has connected; the text has its address and the failure.
     Stranger(String),
-    /// The first node has connected.
+    /// The first node has connected with the right keys.
     Connected,
-    /// The progress of the first node.
+    /// The first node reports its progress.
     Progress(String),
 }
 
-/// Waits until `end` for the first node, and performs its requests. Returns whether the setup ended well, and its last
-/// text. Until the first node has connected, `still` returns an error if waiting is pointless.
+/// Waits until `end` for the first node to connect, and carries out its requests. Returns whether the setup ended well,
+/// and its result in words. Before the connection, an error of `still` ends the wait.
 pub fn serve(
     at: SocketAddr,
     join: &Join,
@@ -66,7 +67,7 @@ pub fn serve(
     }
 }
 
-/// Accepts the first connection with the right keys; the port is free for etcd then.
+/// Accepts the first connection with the right keys. The port is closed after that, so that etcd can use it.
 fn accept(
     at: SocketAddr,
     join: &Join,
@@ -123,7 +124,8 @@ fn shaken(config: Arc<ServerConfig>, socket: TcpStream, patience: Patience) -> R
     Link::open(Connection::Server(connection), socket, patience)
 }
 
-/// Takes the port, which a command that was cut off before may have until `leftover`.
+/// Listens on the address `at`. If the port is in use, it tries again until `leftover`, because an interrupted command
+/// may still hold the port.
 fn listen(at: SocketAddr, leftover: Deadline) -> Result<TcpListener, Error> {
     loop {
         let error = match TcpListener::bind(at) {
@@ -142,7 +144,8 @@ fn listen(at: SocketAddr, leftover: Deadline) -> Result<TcpListener, Error> {
     }
 }
 
-/// Performs a request in a thread of its own, and sends signs of life meanwhile.
+/// Carries out a request in a thread of its own. Meanwhile, it sends [`Answer::Working`] so that the other end keeps
+/// waiting.
 fn work(link: &mut Link, here: &Here, request: Request, patience: Patience) -> Result<Answer, Error> {
     thread::scope(|scope| {
         let (done, answered) = sync_channel(1);

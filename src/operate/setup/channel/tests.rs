@@ -16,13 +16,13 @@ use crate::os::clock::Deadline;
 
 const NOW: u64 = 1_800_000_000;
 
-/// Returns short limits, so that a test that waits for silence is short.
+/// Returns short time limits, so that a test that waits for a silent end takes seconds.
 fn brief() -> Patience {
     let millis = Duration::from_millis;
     Patience { silence: millis(3_000), beat: millis(200), handshake: millis(1_000), leftover: Duration::ZERO }
 }
 
-/// Returns a description with both ends on one machine, at a port that no other test uses.
+/// Returns a description in which both ends are on this machine, at a loopback address that no other test uses.
 fn described(last: u8) -> (Description, SocketAddr) {
     let mut described = file::read(file::EXAMPLE).unwrap();
     let address: IpAddr = [127, 44, 18, last].into();
@@ -41,7 +41,8 @@ fn no_stop() -> Result<(), String> {
 
 type Told = Mutex<Vec<Serving>>;
 
-/// Serves with `join` while `asks` asks. Returns how serving ended, and the progress that it reported meanwhile.
+/// Serves the join file `join` in a thread while `asks` runs. Returns the server's result, its events and the result of
+/// `asks`.
 fn served<T: Send>(
     here: &Here,
     join: &join_file::Join,
@@ -91,7 +92,7 @@ fn one_node_asks_and_the_other_one_does() {
     assert!(told.contains(&Serving::Connected) && told.contains(&Serving::Progress("now".to_owned())), "{told:?}");
 }
 
-/// Waits longer than the silence: the pinger keeps an unused connection up.
+/// Waits longer than the silence limit. The connection survives, because each end sends signs of life.
 fn clock_over_the_silence() {
     crate::os::clock::sleep(brief().silence * 2);
 }

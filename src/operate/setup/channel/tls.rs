@@ -16,10 +16,10 @@ use zeroize::Zeroizing;
 
 use super::Error as Channel;
 
-/// The name in the certificates. It has no meaning, because the certificates themselves are compared.
+/// The DNS name in the one-time certificates. It has no meaning, because whole certificates are compared.
 pub(super) const NAME: &str = "tandem-setup";
 
-/// A certificate and its key.
+/// A one-time certificate and its key, in PEM.
 #[derive(Clone)]
 pub(in crate::operate::setup) struct Identity {
     pub(super) certificate: String,
@@ -55,7 +55,7 @@ fn certificate(pem: &str) -> Result<CertificateDer<'static>, Channel> {
     CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| unreadable())
 }
 
-/// A verifier that accepts one certificate.
+/// A TLS verifier that accepts exactly one certificate.
 #[derive(Debug)]
 struct Pinned {
     certificate: CertificateDer<'static>,

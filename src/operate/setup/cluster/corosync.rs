@@ -2,30 +2,30 @@
 
 use std::net::IpAddr;
 
-/// The values of the file that setup compares.
+/// The settings of `corosync.conf` that setup compares with the description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Corosync {
     pub name: String,
     pub transport: String,
     pub cipher: String,
     pub hash: String,
-    /// Milliseconds, if the file has it.
+    /// The token timeout in milliseconds; `None` if `corosync.conf` does not set it.
     pub token: Option<u64>,
     pub nodes: Vec<Member>,
 }
 
-/// A node and its address on each link.
+/// A node in `corosync.conf`, with its address on each link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
-    /// Pairs of a link's number and an address.
+    /// Pairs of link number and address.
     pub addresses: Vec<(u32, String)>,
 }
 
-/// Cluster name and address in the file of Debian's package, which belongs to no real cluster.
+/// Cluster name and address in the `corosync.conf` of Debian's package, which belongs to no real cluster.
 const EXAMPLE: (&str, &str) = ("debian", "127.0.0.1");
 
-/// Parses the file. Unknown lines are skipped, because only Corosync can judge them.
+/// Parses `corosync.conf`. Unknown lines are skipped, because only Corosync can judge them.
 pub fn parse(text: &str) -> Corosync {
     let mut conf = Corosync::default();
     let mut sections: Vec<&str> = Vec::new();
@@ -67,7 +67,7 @@ impl Corosync {
         }
     }
 
-    /// Returns whether the file is the unchanged one of Debian's package.
+    /// Returns whether `corosync.conf` is the unchanged example of Debian's package.
     pub fn is_example(&self) -> bool {
         let [only] = self.nodes.as_slice() else { return false };
         self.name == EXAMPLE.0 && only.addresses == [(0, EXAMPLE.1.to_owned())]
@@ -83,7 +83,7 @@ impl Member {
         self.addresses.iter().find(|(number, _)| *number == link).map(|(_, address)| address.as_str())
     }
 
-    /// Returns whether the member has this address on the link, in any spelling.
+    /// Returns whether the node has the address `address` on the link number `link`, in any spelling.
     pub(super) fn has(&self, link: u32, address: IpAddr) -> bool {
         self.address(link).is_some_and(|there| there.parse() == Ok(address))
     }

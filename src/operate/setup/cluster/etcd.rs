@@ -16,19 +16,19 @@ const AGENT: &str = "ocf:tandem:podman-etcd";
 const AGENT_TYPE: &str = ":podman-etcd";
 const DATA_DIR: &str = "data_dir";
 const DEFAULT_DATA_DIR: &str = "/var/lib/etcd";
-/// Paths of the files that Tandem's own small CA issues.
+/// Paths of the CA certificate, and of etcd's certificate and key, that Tandem's own CA issues.
 const OWN: [&str; 3] = ["/etc/tandem/pki/ca.crt", "/etc/tandem/pki/etcd.crt", "/etc/tandem/pki/etcd.key"];
 
 // Titles of the steps.
 const TITLE: &str = "etcd's resource";
 const MAY_START: &str = "may start";
 
-/// The resource and its clone, with their wanted options.
+/// The etcd resource and its clone, with the options that the description demands.
 #[derive(Clone, Debug)]
 pub(crate) struct Etcd {
     pub(crate) agent: &'static str,
     pub(crate) options: Vec<Wanted>,
-    /// Meta-attributes of the resource itself.
+    /// Meta-attributes of the etcd resource itself, not of its clone.
     pub(crate) meta: Vec<Wanted>,
     pub(crate) clone: Clone,
 }
@@ -39,7 +39,7 @@ pub(crate) fn node_ip_map(nodes: &[Node; 2]) -> Wanted {
     Wanted::new("node_ip_map", map, Kind::Set)
 }
 
-/// Returns the number of failed starts on a node after which Pacemaker bans the resource there.
+/// Returns the meta-attribute that sets after how many failed starts Pacemaker bans the resource from a node.
 pub(crate) fn migration_threshold() -> Wanted {
     Wanted::new("migration-threshold", "60", Kind::Text)
 }
@@ -114,7 +114,7 @@ impl Etcd {
         found.compare_and_change(&["resource", "meta", &there.id], &there.id, &self.meta, &there.meta);
     }
 
-    /// Returns the meta-attributes that Pacemaker reads only from the clone.
+    /// Returns the meta-attributes that Pacemaker reads only from the clone of the etcd resource.
     fn clone_meta(&self) -> Vec<Wanted> {
         let mut meta = Vec::new();
         if self.clone == Clone::Promotable {
@@ -173,7 +173,7 @@ fn is_grouped(group: &str) -> String {
     )
 }
 
-/// Returns the step that enables a resource, because each is created as disabled.
+/// Returns the step that enables the resource `id`, because setup creates each resource as disabled.
 pub(crate) fn enable(id: &str, cib: &Cib, on: &str) -> SetupStep {
     let is_stopped = |resource: &Resource| resource.meta.get("target-role").is_some_and(|role| role == "Stopped");
     let state = match cib.resource(id) {

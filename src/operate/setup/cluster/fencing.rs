@@ -9,34 +9,34 @@ use crate::base::Fact;
 use crate::operate::setup::description::{Description, Node};
 use crate::operate::setup::step::{SetupStep, State};
 
-/// Default delays before the preferred node and before the other one is fenced.
+/// Default values of `pcmk_delay_base` for the devices that fence the preferred node and the other node.
 pub(crate) const DELAYS: [&str; 2] = ["10s", "1s"];
-/// The fence agent's default of `race_delay`.
+/// Name and default value of the fence agent's option `race_delay`.
 const RACE_DELAY: [&str; 2] = ["race_delay", "10"];
 pub(super) const AGENT: &str = "fence_redfish_rs";
-/// Seconds that Pacemaker's fencer waits for a fence agent, unless the device has another time-out. `BESIDE_A_RACE` is
-/// the most that the agent needs in addition to `race_delay`.
+/// Default timeout in seconds of Pacemaker's fencer for a fence agent. `BESIDE_A_RACE` is the longest time that the
+/// agent needs in addition to `race_delay`.
 const FENCERS_PATIENCE: u64 = 60;
 const BESIDE_A_RACE: u64 = 35;
 const PASSWORD_FILE: &str = "password_file";
 // Titles of the steps.
 const DEVICE: &str = "fence device of";
 const BOTH_ANSWER: &str = "both fence devices answer";
-/// The wrong and the right place of a password.
+/// The wrong and the right place for a BMC password, in words.
 const PLACES: [&str; 2] = ["in the CIB", "in the password file"];
 const TRUTHS: [&str; 5] = ["ssl", "ssl_secure", "ssl_insecure", "ssl_verify_hostname", "missing_as_off"];
 
-/// A fence device with its wanted options.
+/// A fence device with the options that the description demands.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) id: String,
-    /// The node that it fences.
+    /// Name of the node that the device fences.
     pub(crate) node: String,
     pub(crate) agent: &'static str,
     pub(crate) options: Vec<Wanted>,
     /// True if a constraint bans the device from the node that it fences.
     pub(crate) avoids: bool,
-    /// True if a device with a password in the CIB keeps it there.
+    /// True if an existing device may keep its password in the CIB, instead of a password file.
     pub(crate) password_may_be_in_cib: bool,
 }
 
@@ -52,7 +52,7 @@ impl Device {
         })
     }
 
-    /// Returns the steps that make or change the device, and ban it from its own node.
+    /// Returns the steps that create or change the fence device, and ban it from the node that it fences.
     pub(crate) fn steps(&self, cib: &Cib, on: &str) -> Vec<SetupStep> {
         let title = format!("{DEVICE} {}", self.node);
         let mut found = Found::default();
@@ -137,8 +137,8 @@ fn options(description: &Description, node: &Node) -> Vec<Wanted> {
     options
 }
 
-/// Returns the value of `race_with` for the device that fences `node` and runs on `own`: the BMC of `own`. Leaves out
-/// values that equal those of the BMC of `node`.
+/// Returns the option `race_with` for the device that fences `node` and runs on the node `own`: the address and access
+/// of `own`'s BMC. Values that equal those of `node`'s BMC are left out.
 fn race_with(node: &Node, own: &Node) -> String {
     let option = |node: &Node, name: &str| {
         node.bmc.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
@@ -163,7 +163,7 @@ fn race_with(node: &Node, own: &Node) -> String {
     parts.join(",")
 }
 
-/// Returns an option of a fence device, with the kind by which the fencer or the agent reads it.
+/// Returns an option of a fence device, with the kind by which its values are compared.
 pub(crate) fn option(name: &str, value: &str) -> Wanted {
     let kind = match name {
         "system_uuid" => Kind::Uuid,
@@ -174,8 +174,8 @@ pub(crate) fn option(name: &str, value: &str) -> Wanted {
     Wanted::new(name, value, kind)
 }
 
-/// Returns the step that waits until Pacemaker runs all devices, each after a successful monitor. No resource that
-/// depends on fencing may start earlier.
+/// Returns the step that waits until Pacemaker runs all fence devices, each after a successful monitor. No resource
+/// that depends on fencing may start earlier.
 pub(crate) fn running(devices: &[Device], facts: &ClusterFacts, on: &str) -> SetupStep {
     let pacemaker = facts.pacemaker.known();
     let state = if devices.iter().all(|device| pacemaker.is_some_and(|pacemaker| runs(pacemaker, &device.id))) {

@@ -6,13 +6,13 @@ use super::value::Wanted;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::step::{Difference, SetupStep, State};
 
-/// Returns a command of pcs.
+/// Returns the action that runs pcs with the arguments `words`.
 pub(crate) fn pcs<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Action {
     let words = words.into_iter().map(|word| word.as_ref().to_owned());
     Action::Command(std::iter::once("pcs".to_owned()).chain(words).collect())
 }
 
-/// Returns a command of any program.
+/// Returns the action that runs the command `words`.
 pub(crate) fn command(words: &[&str]) -> Action {
     Action::Command(words.iter().map(|word| (*word).to_owned()).collect())
 }
@@ -25,13 +25,13 @@ pub(crate) fn step(id: &str, title: &str, on: &str, state: State) -> SetupStep {
     SetupStep { id: id.to_owned(), title: title.to_owned(), on: on.to_owned(), state }
 }
 
-/// The parts of one step.
+/// The missing and differing parts of a setup step, collected while the cluster is compared with the description.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Commands that create what is missing.
+    /// Commands that create missing objects.
     missing: Vec<Action>,
     differences: Vec<Difference>,
-    /// Commands that make existing objects as described.
+    /// Commands that change existing objects to what the description demands.
     changes: Vec<Action>,
 }
 
@@ -49,7 +49,8 @@ impl Found {
         self.changes.push(action);
     }
 
-    /// Compares the `wanted` options of `whose` with the present ones. Returns the arguments that change what differs.
+    /// Compares the `wanted` options of the object `whose` with its present ones, `there`. Returns the pcs arguments
+    /// that change the differing ones.
     pub(crate) fn compare(&mut self, whose: &str, wanted: &[Wanted], there: &BTreeMap<String, String>) -> Vec<String> {
         let mut words = Vec::new();
         for option in wanted {
@@ -62,8 +63,8 @@ impl Found {
         words
     }
 
-    /// Compares as [`Self::compare`] does. Adds one `pcs` command, `words` and the arguments, that changes everything
-    /// that differs.
+    /// Compares options as [`Self::compare`] does. If any differ, adds the pcs command `words` with the arguments that
+    /// change them.
     pub(crate) fn compare_and_change(
         &mut self,
         words: &[&str],

@@ -9,13 +9,15 @@ use zeroize::Zeroizing;
 
 use crate::base::json;
 
-/// Path of the file that pcs keeps for root.
+/// Path of root's file with the hosts that pcs knows, and its tokens for them.
 pub(super) const FILE: &str = "/var/lib/pcsd/known-hosts";
 const PORT: u64 = 2224;
 
-/// Returns each host with a token. Its address counts only if it is an IP address and pcsd has its usual port. While
-/// the file with the `accepted` token still exists, no other token counts, because pcs stores any token without trying
-/// it.
+/// Returns the hosts to which pcs has a token, with their addresses. A host counts only with an IP address and pcsd's
+/// usual port.
+///
+/// While the file with the `accepted` token exists, other tokens do not count, because pcs stores any token without
+/// trying it.
 pub(super) fn parse(json: &str, accepted: Option<&[u8]>) -> Result<BTreeMap<String, IpAddr>, String> {
     // The parser's error is dropped, because it could quote a token.
     let document: Value = json::from_text(json).map_err(|_| "it is no JSON".to_owned())?;

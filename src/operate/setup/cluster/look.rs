@@ -20,16 +20,16 @@ use crate::os::clock::Deadline;
 use crate::os::regular_file;
 use crate::os::wiped;
 
-/// Path of Pacemaker's CIB on disk. It lacks the status section.
+/// Path of the CIB that Pacemaker keeps on disk. It lacks the status section.
 const CIB_ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
-/// Longest file that is read, in bytes: many times the usual size.
+/// Largest size of a file that is read, in bytes: many times the usual size.
 const LIMIT: u64 = 64 * 1024 * 1024;
-/// Longest time for pcs: a second on an idle machine, half a minute on an emulated one.
+/// Timeout of pcs, which takes a second on an idle machine and half a minute on an emulated one.
 const FOR_PCS: Duration = Duration::from_secs(90);
-/// Longest time for Pacemaker, which answers late while the cluster starts.
+/// Timeout of Pacemaker's tools, which answer late while the cluster starts.
 const FOR_PACEMAKER: Duration = Duration::from_secs(45);
 
-/// Observes everything, until `end` at the latest.
+/// Reads the cluster's configuration and state from this node, until `end` at the latest.
 pub fn look(programs: &Programs, end: Deadline) -> ClusterFacts {
     let programs = &programs.clone().until(end);
     let limits = Limits { cib: FOR_PACEMAKER, crm_mon: FOR_PACEMAKER, ..Limits::default() };

@@ -11,26 +11,26 @@ use crate::operate::setup::action::Action;
 use crate::operate::setup::description::{Description, Node};
 use crate::operate::setup::step::{SetupStep, State};
 
-/// The first version of pcs with these arguments.
+/// The first version of pcs that accepts setup's arguments.
 const OLDEST_PCS: (u32, u32) = (0, 11);
 const KNET: &str = "knet";
 const CRYPTO: (&str, &str) = ("aes256", "sha256");
-/// Corosync's default if its file has no token.
+/// Corosync's token timeout if `corosync.conf` does not set one.
 const DEFAULT_TOKEN: Duration = Duration::from_secs(3);
-/// Printed instead of an address that does not exist.
+/// Text in a message in place of an address that `corosync.conf` lacks.
 const NOWHERE: &str = "no address";
-/// Longest time in seconds that pcs waits until Pacemaker runs.
+/// The pcs option with the longest time in seconds to wait until Pacemaker runs.
 const WAIT: &str = "--wait=120";
 
 // Titles of the steps.
 const ACCESS: &str = "pcs' access to both nodes";
 const CLUSTER: &str = "the cluster of both nodes";
 
-/// The options with which pcs makes the cluster.
+/// The cluster name and token timeout with which pcs creates the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
     pub(crate) cluster: String,
-    /// The token time-out. `None` leaves transport, encryption and token to pcs, which has the same defaults.
+    /// The token timeout. `None` leaves transport, encryption and token timeout to pcs, which has the same defaults.
     pub(crate) token: Option<Duration>,
 }
 
@@ -46,8 +46,8 @@ pub(crate) fn steps(description: &Description, words: &Words, facts: &ClusterFac
     steps
 }
 
-/// Returns the step that gives pcs access to both nodes. An existing cluster was made with that access, and its token
-/// is deleted since then.
+/// Returns the step that gives pcs access to both nodes. It is done if a cluster exists, because pcs needed the access
+/// to create it.
 fn host_auth(description: &Description, facts: &ClusterFacts, on: &str) -> SetupStep {
     let state = match (&facts.pcs, &facts.hosts) {
         (Fact::Absent, _) => State::Refused(
@@ -71,7 +71,7 @@ fn host_auth(description: &Description, facts: &ClusterFacts, on: &str) -> Setup
     step("host-auth", ACCESS, on, state)
 }
 
-/// Returns whether the version is too old. An unreadable version passes.
+/// Returns whether the pcs version is older than [`OLDEST_PCS`]. An unreadable version counts as new enough.
 fn is_too_old(version: &str) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else { return false };
@@ -106,7 +106,7 @@ fn corosync(description: &Description, words: &Words, facts: &ClusterFacts, on: 
     found.steps(id, title, on)
 }
 
-/// Returns the command that makes the cluster.
+/// Returns the pcs command that creates the cluster and starts it on both nodes.
 fn setup(description: &Description, words: &Words) -> Action {
     let mut command = vec!["cluster".to_owned(), "setup".to_owned(), words.cluster.clone()];
     for node in &description.nodes {
@@ -131,7 +131,7 @@ fn token_word(token: Duration) -> String {
     format!("token={}", token.as_millis())
 }
 
-/// Checks that the cluster has this name and these two nodes at the described addresses.
+/// Checks that the existing cluster has the described name, the two described nodes and their addresses.
 fn is_ours(conf: &Corosync, description: &Description, words: &Words) -> Result<(), String> {
     let of_both = description.nodes.iter().all(|node| conf.node(&node.name).is_some());
     if conf.name != words.cluster || !of_both || conf.nodes.len() != description.nodes.len() {
@@ -177,7 +177,7 @@ fn is_ours(conf: &Corosync, description: &Description, words: &Words) -> Result<
     Ok(())
 }
 
-/// Returns the commands that are missing until the cluster runs on both nodes, and starts at boot.
+/// Returns the pcs commands that are still needed for the cluster to run on both nodes and to start at boot.
 fn start(description: &Description, facts: &ClusterFacts) -> Vec<Action> {
     let mut missing = Vec::new();
     if facts.enabled.iter().any(|(unit, enabled)| !enabled && matches!(unit.as_str(), "corosync" | "pacemaker")) {
@@ -197,8 +197,8 @@ fn start(description: &Description, facts: &ClusterFacts) -> Vec<Action> {
     missing
 }
 
-/// Compares the links after the first, which the check of the nodes' addresses covers. pcs changes a link only by
-/// removing and adding it.
+/// Compares Corosync's links other than the first one with the description. pcs changes a link only by removing and
+/// adding it.
 fn links(found: &mut Found, conf: &Corosync, description: &Description) {
     let [one, other] = &description.nodes;
     let member = |node: &Node, link: u32| conf.node(&node.name).and_then(|member| member.address(link)).unwrap_or("");
@@ -230,7 +230,7 @@ fn links(found: &mut Found, conf: &Corosync, description: &Description) {
     }
 }
 
-/// Compares encryption and token. Both can change while the cluster runs.
+/// Compares Corosync's encryption and token timeout with the description. Both can change while the cluster runs.
 fn totem(found: &mut Found, conf: &Corosync, words: &Words) {
     let mut changed = Vec::new();
     if (conf.cipher.as_str(), conf.hash.as_str()) != CRYPTO {

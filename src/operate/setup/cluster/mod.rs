@@ -36,31 +36,34 @@ use super::step::{SetupStep, State};
 use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
 
-/// Least delay before a voter is fenced while the other node has a learner.
+/// Smallest value of `priority-fencing-delay`, the delay before the node with a voter is fenced while the other one has
+/// a learner.
 const PRIORITY_DELAY: Duration = Duration::from_secs(15);
 
-/// The state of the cluster, as this node observes it. `Absent` means that the object does not exist.
+/// The state of the cluster as this node observes it. A fact is `Absent` if the object does not exist.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterFacts {
-    /// The version of pcs, such as `0.11.5`.
+    /// Version of pcs, such as `0.11.5`.
     pub pcs: Fact<String>,
-    /// The hosts to which pcs on this node has a token, and the addresses of their pcsd.
+    /// The hosts to which pcs on this node has a token, each with the address of its pcsd.
     pub hosts: Fact<BTreeMap<String, IpAddr>>,
-    /// `/etc/corosync/corosync.conf`. `Absent` also if it is only the example of Debian's package.
+    /// Content of `/etc/corosync/corosync.conf`. It is `Absent` also if the file is only the example of Debian's
+    /// package.
     pub corosync: Fact<Corosync>,
-    /// True if systemd starts the unit at boot. Contains Corosync and Pacemaker; empty without systemd.
+    /// Whether systemd starts the units of Corosync and Pacemaker at boot, by unit name. Empty without systemd.
     pub enabled: BTreeMap<String, bool>,
-    /// The CIB. If Pacemaker is stopped, the one on this node's disk.
+    /// The CIB; while Pacemaker is stopped, the copy on this node's disk.
     pub cib: Fact<Cib>,
-    /// The output of `crm_mon`. `Absent` if Pacemaker is stopped on this node.
+    /// Output of `crm_mon`. It is `Absent` if Pacemaker is stopped on this node.
     pub pacemaker: Fact<Pacemaker>,
-    /// The jobs of the etcd operator on OpenShift.
+    /// Names of the jobs of OpenShift's etcd operator.
     pub jobs: Fact<Vec<String>>,
 }
 
 pub(super) const CIB: &str = "Pacemaker's configuration";
 
-/// Returns the steps from the present state to the description, in their order. They run on the node `on`.
+/// Returns the steps from the present state of the cluster to the described one, in their order. They run on the node
+/// `on`.
 ///
 /// Each step begins after the previous ones have ended. If one part of a step is missing and another differs, the step
 /// appears twice with one id: first the missing part, then the difference.
@@ -85,7 +88,7 @@ pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<S
     steps
 }
 
-/// Returns Pacemaker's configuration, which is empty if there is no CIB.
+/// Returns Pacemaker's configuration, which is empty if there is no CIB. Fails if the CIB is unreadable.
 pub(super) fn configuration(facts: &ClusterFacts) -> Result<Cib, String> {
     match &facts.cib {
         Fact::Known(cib) => Ok(cib.clone()),

@@ -7,7 +7,8 @@ use crate::adapters::pacemaker::layout::Cib;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::step::{SetupStep, State};
 
-/// Returns the steps that make the device of `node` with `options` of `fence_redfish_rs`.
+/// Returns the steps that create the fence device of a joining node, with the `options` of `fence_redfish_rs`. They run
+/// on the node `on`.
 pub fn device_steps(cib: &Cib, node: &str, options: &[(String, String)], on: &str) -> Vec<SetupStep> {
     let mut steps = device(node, options).steps(cib, on);
     for step in &mut steps {
@@ -18,7 +19,7 @@ pub fn device_steps(cib: &Cib, node: &str, options: &[(String, String)], on: &st
     steps
 }
 
-/// Adds `--force` to a constraint, because pcs otherwise rejects a node that the cluster does not have yet.
+/// Adds `--force` to a `pcs constraint` command. Otherwise pcs rejects a node that the cluster does not have yet.
 fn of_nobody_yet(action: &mut Action) {
     if let Action::Command(words) = action
         && words.get(1).is_some_and(|word| word == "constraint")

@@ -7,7 +7,8 @@ use crate::operate::setup::step::SetupStep;
 
 const TITLE: &str = "properties of the cluster";
 
-/// Returns the step that sets missing properties. A property with another value is reported as a difference.
+/// Returns the step that sets the cluster properties that are missing. A property with another value is reported as a
+/// difference.
 pub(crate) fn steps(cib: &Cib, wanted: &[Wanted], on: &str) -> Vec<SetupStep> {
     let mut found = Found::default();
     let (there, missing): (Vec<&Wanted>, Vec<&Wanted>) =

@@ -5,20 +5,20 @@ use uuid::Uuid;
 use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::duration::millis;
 
-/// The kind of an option's value.
+/// The kind of an option's value, which decides when two spellings are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
-    /// `15s`, `15`, `PT15S`
+    /// A duration, such as `15s`, `15` or `PT15S`.
     Time,
-    /// `true`, `1`, `yes`
+    /// A boolean, such as `true`, `1` or `yes`.
     Truth,
     Uuid,
-    /// `a;b`, in any order.
+    /// A list with `;` in any order, such as `a;b`.
     Set,
 }
 
-/// An option with its wanted value.
+/// An option of a resource or of the cluster, with the value that the description demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) name: String,
@@ -31,12 +31,12 @@ impl Wanted {
         Self { name: name.to_owned(), value: value.into(), kind }
     }
 
-    /// Returns the option as an argument of pcs.
+    /// Returns the option as an argument of pcs, `NAME=VALUE`.
     pub(crate) fn word(&self) -> String {
         format!("{}={}", self.name, self.value)
     }
 
-    /// Returns whether the value `there` means the same.
+    /// Returns whether the present value `there` is equal to the wanted one, in any spelling of its kind.
     pub(crate) fn is(&self, there: &str) -> bool {
         let wanted = self.value.as_str();
         let both = |same: bool| wanted == there || same;

@@ -10,16 +10,16 @@ use crate::operate::setup::node::{Facts, judge};
 use crate::operate::setup::step::State;
 use crate::os::clock;
 
-/// The preview of this node.
+/// The preview of this node's part of a setup, without the first node and without changes.
 #[derive(Debug)]
 pub struct Alone {
     pub warnings: Vec<String>,
-    /// A sentence for each fault. With faults there are no steps.
+    /// A sentence for each fault of this node. If there is a fault, `steps` is empty.
     pub faults: Vec<String>,
     pub steps: Vec<Shown>,
 }
 
-/// Previews this machine, the node at `at`.
+/// Previews this machine's part of the setup. The machine is the node with the index `at` in the description.
 pub fn alone(programs: &Programs, description: &Description, at: usize, here: &Here) -> Result<Alone, Refusal> {
     let Begun { facts, is_formed } = begin(programs, description, here)?;
     let judge::Judgement { faults, warnings } = judge::one(description, at, &facts, is_formed);
@@ -33,7 +33,8 @@ pub fn alone(programs: &Programs, description: &Description, at: usize, here: &H
     Ok(Alone { warnings, faults, steps: seen_alone(description, at, &facts, &found, is_formed) })
 }
 
-/// Returns the steps that do not depend on the first node, and one step for everything that the first node sends.
+/// Returns the steps that this node can judge without the first node, and one step for everything that the first node
+/// sends.
 fn seen_alone(description: &Description, at: usize, facts: &Facts, found: &Found, is_formed: bool) -> Vec<Shown> {
     let node = &description.nodes[at];
     let (certificates, brought) = match &description.certificates {

@@ -14,14 +14,14 @@ use crate::operate::setup::step::{SetupStep, State};
 use crate::operate::setup::{TOKEN, cluster as steps, openshift};
 use crate::os::clock::Deadline;
 
-/// Longest time for all steps of the cluster together.
+/// Longest time for all cluster steps of one setup together.
 pub const CLUSTER_PATIENCE: Duration = Duration::from_secs(1_800);
 /// Longest time for one observation of the cluster.
 const LOOK: Duration = Duration::from_secs(240);
-/// Observations that fit into the time until a step's effect must show. Each runs pcs once and queries
-/// Pacemaker twice.
+/// Number of observations that must fit into the time until a step's effect shows. Each observation runs pcs once and
+/// queries Pacemaker twice.
 const LOOKS: u32 = 60;
-/// Options that setup finds out about a BMC and adds to its device.
+/// Options that setup reads from a BMC itself and adds to the BMC's fence device.
 const FOUND_OUT: [&str; 2] = ["system_uuid", "ssl_fingerprint"];
 const ALERT: &str = "tandem";
 
@@ -36,7 +36,7 @@ impl<T: Talk> Drive<'_, T> {
         }
     }
 
-    /// Performs each step and observes again until its effect shows.
+    /// Performs the cluster steps one by one. After each one, it observes the cluster until the step's effect shows.
     pub(super) fn clusters(&mut self) -> Result<(), Refusal> {
         let end = Deadline::after(CLUSTER_PATIENCE);
         let (mut passed, mut made): (Vec<SetupStep>, Vec<String>) = (Vec::new(), Vec::new());
@@ -93,8 +93,8 @@ impl<T: Talk> Drive<'_, T> {
         found.configuration.known().cloned()
     }
 
-    /// Adds to the description what an earlier run found out about the BMCs, from their devices in the CIB. Returns
-    /// which nodes have a device.
+    /// Adds to the description the BMC options that an earlier run found and stored in the CIB's fence devices. Returns
+    /// for each node whether it has a device.
     pub(super) fn complete_from_the_cib(&mut self) -> [bool; 2] {
         let mut known = [false; 2];
         let Some(configuration) = self.configuration() else { return known };
@@ -112,7 +112,7 @@ impl<T: Talk> Drive<'_, T> {
         known
     }
 
-    /// Adds the alert agent if the package installed one. OpenShift's operator has its own.
+    /// Adds Tandem's alert agent to Pacemaker if the package installed it. On OpenShift the operator adds its own.
     pub(super) fn alerts(&mut self) -> Result<(), Refusal> {
         let Some(path) = alert_agent().filter(|_| self.asked.is_none()) else { return Ok(()) };
         let typed = |words: &str| Action::Command(words.split(' ').map(str::to_owned).collect());
@@ -141,7 +141,7 @@ impl<T: Talk> Drive<'_, T> {
         })
     }
 
-    /// Deletes the token file, because the two pcsds have tokens of their own now.
+    /// Deletes the file with pcsd's token, because the two pcsds have tokens of their own now.
     pub(super) fn forget_token(&mut self) -> Result<(), Refusal> {
         if !Path::new(TOKEN).exists() {
             return Ok(());
@@ -155,7 +155,7 @@ impl<T: Talk> Drive<'_, T> {
         })
     }
 
-    /// Performs a step if it is to do, and reports it.
+    /// Performs the step if it is to do and this is no dry run, and adds it to the report.
     fn last(&mut self, step: &SetupStep) -> Result<(), Refusal> {
         let is_made = step.state != State::Done && !self.wish.is_dry;
         if is_made {
@@ -174,14 +174,14 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
-/// Returns how long a step's effect may take to show. An emulated machine needs many times longer, and then succeeds
-/// too.
+/// Returns how long a step's effect may take to show. The time grows with the slowest observation, because an emulated
+/// machine is many times slower.
 fn settles_within(slowest_look: Duration) -> Duration {
     SETTLES.max(slowest_look * LOOKS)
 }
 
-/// Returns whether a step that failed has changed or vanished meanwhile. The effect of an earlier run can appear late
-/// on a node that was off: its peer sends the CIB after this node's Pacemaker has joined.
+/// Returns whether a failed step has since been done, changed or dropped, as the new steps `again` show. The effect of
+/// an earlier run can appear late: a node that was off gets its peer's CIB only after it has joined.
 fn is_overtaken(step: &SetupStep, again: &[SetupStep]) -> bool {
     !again.iter().any(|one| one.id == step.id && one.state == step.state)
 }

@@ -24,13 +24,13 @@ use crate::operate::setup::step::{SetupStep, State};
 use crate::os::clock::{self, Deadline};
 use crate::os::wiped;
 
-/// Longest key or certificate file, in bytes.
+/// Largest size of a key or certificate file, in bytes.
 const FILE: u64 = 1024 * 1024;
 const TOKEN_BYTES: usize = 32;
 const PCSD_STARTS: Duration = Duration::from_secs(180);
 
 impl<T: Talk> Drive<'_, T> {
-    /// Performs the steps on both nodes, or only on this one if the other was not asked.
+    /// Performs the steps on each node that precede the cluster. The other node is left out if it was not asked.
     pub(super) fn locals(&mut self, machines: &Machines, other: Option<&dyn Machine>) -> Result<(), Refusal> {
         let token = token()?;
         let question = local::question(&self.description, Some(&token));
@@ -65,7 +65,7 @@ impl<T: Talk> Drive<'_, T> {
         if self.wish.is_dry || other.is_none() { Ok(()) } else { self.await_pcsd() }
     }
 
-    /// Waits until pcsd answers on both nodes, because pcs does not wait for a pcsd that is starting.
+    /// Waits until pcsd answers on both nodes. pcs itself does not wait for a pcsd that is starting.
     pub(super) fn await_pcsd(&self) -> Result<(), Refusal> {
         self.talk.progress("waits for pcsd on both nodes");
         let end = Deadline::after(PCSD_STARTS);
@@ -83,7 +83,7 @@ impl<T: Talk> Drive<'_, T> {
         Ok(())
     }
 
-    /// Performs the steps on this node, which is in the cluster.
+    /// Performs the node steps on this node, which is already in the cluster.
     pub(super) fn locals_of_a_member(&mut self, facts: &Facts) -> Result<(), Refusal> {
         let question = local::question(&self.description, None);
         let authority = match (&self.description.certificates, kept()) {
@@ -117,8 +117,8 @@ impl<T: Talk> Drive<'_, T> {
         Some(Secret(Zeroizing::new(std::str::from_utf8(&bytes).ok()?.to_owned())))
     }
 
-    /// Performs the steps of one node, and observes it again after each. Returns those that differ and were passed
-    /// over.
+    /// Performs the steps of one node, and observes the node again after each. Returns the steps that differ and were
+    /// not performed.
     pub(super) fn node(
         &mut self,
         node: &Local,
@@ -160,7 +160,7 @@ impl<T: Talk> Drive<'_, T> {
         }
     }
 
-    /// Runs the actions of a step. The error names the step.
+    /// Runs the actions of a step on `machine`. An error has the step's title.
     pub(super) fn carry_out(&self, machine: &dyn Machine, step: &SetupStep) -> Result<(), Refusal> {
         self.talk.progress(&step.title);
         let actions: &[Action] = match &step.state {
@@ -204,7 +204,7 @@ impl<T: Talk> Drive<'_, T> {
         }
     }
 
-    /// Reports the steps that the other node, which was not asked, may lack.
+    /// Adds a step to the report for everything that the other node may lack, because that node was not asked.
     fn not_asked(&mut self, at: usize) {
         let name = &self.description.nodes[at].name;
         self.shown.push(Shown {
@@ -222,8 +222,8 @@ impl<T: Talk> Drive<'_, T> {
         });
     }
 
-    /// Returns the authority of this node, or a new one. Returns `None` if the certificates are not of our own
-    /// authority.
+    /// Returns this node's CA, or a new one if neither node has one. Returns `None` if etcd's certificates are not of
+    /// Tandem's own CA.
     pub(super) fn authority(&self, other: Option<(&str, &Found)>) -> Result<Option<Authority>, Refusal> {
         if self.description.certificates != Certificates::Own {
             return Ok(None);
@@ -238,7 +238,7 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
-/// Returns the refusal for a node on which something could not be read.
+/// Returns the error for a node on which something could not be read.
 pub(super) fn unseen(node: &str, why: &str) -> Refusal {
     Refusal::from(format!("{node}: {why}: put that right, and type this again"))
 }
@@ -256,7 +256,7 @@ pub(super) fn kept() -> Kept {
     }
 }
 
-/// Returns the token of an interrupted run, or a new one.
+/// Returns pcsd's token from the file of an interrupted run, or draws a new one.
 pub(super) fn token() -> Result<Secret, Refusal> {
     if let Ok(bytes) = wiped::read_at_most(&PathBuf::from(TOKEN), FILE)
         && let Ok(text) = std::str::from_utf8(&bytes)
@@ -283,7 +283,7 @@ pub(super) fn differs(step: &SetupStep) -> String {
     format!("{what}: 'tandem setup --change' changes it, or move it away there")
 }
 
-/// The wanted state of one node, without its certificates.
+/// The wanted state of one node, without its certificates. [`Wanted`] explains the fields.
 pub(super) struct Local {
     pub(super) at: usize,
     pub(super) passwords: [Secret; 2],

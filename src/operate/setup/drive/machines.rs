@@ -17,18 +17,18 @@ use crate::operate::setup::node::{Corosync, Facts};
 use crate::os::clock;
 use crate::os::wiped;
 
-/// Longest password file, in bytes.
+/// Largest size of a password file, in bytes.
 const PASSWORD: u64 = 64 * 1024;
 
-/// The facts of the machines, in the order of the description.
+/// The facts and BMC passwords of both machines, in the order of the description.
 pub(super) struct Machines {
-    /// `None` for the other machine if it was not asked.
+    /// The facts of each machine; `None` for the other machine if it was not asked.
     pub(super) facts: [Option<Facts>; 2],
     pub(super) passwords: [Secret; 2],
 }
 
 impl<T: Talk> Drive<'_, T> {
-    /// Examines both machines. Fails if either has a fault.
+    /// Examines both machines and their BMCs. Fails with all faults if there is one.
     pub(super) fn machines(&mut self, own: &Facts, other: Option<&dyn Machine>) -> Result<Machines, Refusal> {
         let (mut judged, facts) = match other {
             Some(other) => {
@@ -49,8 +49,9 @@ impl<T: Talk> Drive<'_, T> {
         Ok(Machines { facts, passwords })
     }
 
-    /// Examines from this node the BMCs of nodes that have no device yet, because only a device keeps the findings of
-    /// an earlier run. Without a report from the other node's collector, its BMC is neither compared nor pinned.
+    /// Examines the BMCs of the nodes that have no fence device yet. `known` is true for a node with a device, which
+    /// stores the findings of an earlier run. The other node's UUID is that of its collector's report; without a report
+    /// its BMC is neither compared nor pinned.
     pub(super) fn bmcs_of_a_member(&mut self, own: &Facts, known: [bool; 2]) -> Result<(), Refusal> {
         if known == [true; 2] {
             return Ok(());
@@ -85,7 +86,7 @@ impl<T: Talk> Drive<'_, T> {
         Ok((judge::both(&self.description, seen), theirs))
     }
 
-    /// Returns the facts of the other machine, and by how many milliseconds its clock is ahead of this one's.
+    /// Returns the facts of the other machine. Also returns by how many milliseconds its clock is ahead of this one's.
     pub(super) fn look_there(&self, other: &dyn Machine) -> Result<(Facts, i64), Refusal> {
         self.talk.progress(&format!("looks at {}", other.name()));
         let theirs = other.look()?;
@@ -93,8 +94,8 @@ impl<T: Talk> Drive<'_, T> {
         Ok((theirs, i64::try_from(ahead).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the ports of `listens` that `asks` does not reach. Skips ports that another program holds, which are a
-    /// fault of their own, and Corosync's port in a half-made cluster.
+    /// Returns the ports of the machine `listens` that the machine `asks` cannot reach. A port that another program
+    /// holds is skipped, because that is a fault of its own. Corosync's port is skipped in a half-made cluster.
     pub(super) fn closed(&self, listens: &dyn Machine, asks: &dyn Machine, facts: &Facts) -> Result<Vec<Port>, String> {
         let is_ours = facts.corosync == Corosync::Cluster(self.description.cluster.clone());
         let is_asked = |port: &Port| !(facts.taken.contains(&port.word()) || (*port == Port::Corosync && is_ours));
@@ -105,7 +106,8 @@ impl<T: Talk> Drive<'_, T> {
         closed
     }
 
-    /// Returns the password of each BMC, from this node's files or from OpenShift.
+    /// Returns the password of each BMC, from OpenShift's API or from this node's files. Adds a fault for each
+    /// unreadable file.
     pub(super) fn passwords(&self, judged: &mut Judgement) -> Result<[Secret; 2], ()> {
         if let Some(asked) = &self.asked {
             return Ok(asked.passwords.clone());
@@ -113,8 +115,8 @@ impl<T: Talk> Drive<'_, T> {
         from_files(&self.description, &mut judged.faults)
     }
 
-    /// Examines each BMC from each node that is asked. An untrusted certificate is shown and, if the operator confirms
-    /// it, pinned. The UUID that proves a BMC to be its node's own is added to the description.
+    /// Examines the BMCs of the nodes in `which` from this node and from `other`. If the operator confirms an untrusted
+    /// certificate, it is pinned. The UUID that both a BMC and its node report is added to the description.
     fn bmcs(
         &mut self,
         judged: &mut Judgement,
@@ -175,8 +177,8 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
-/// Returns the faults of this node that do not depend on the other one, so that the operator mends them before waiting
-/// for it. `asked` is true if OpenShift has the passwords.
+/// Returns the faults of this node that do not depend on the other node, so that the operator can mend them first.
+/// `asked` is true if OpenShift has the passwords.
 pub fn faults_here(description: &Description, at: usize, facts: &Facts, asked: bool) -> Vec<String> {
     let mut faults = judge::alone(description, at, facts);
     if !asked {
@@ -185,7 +187,7 @@ pub fn faults_here(description: &Description, at: usize, facts: &Facts, asked: b
     faults
 }
 
-/// Reads the password of each BMC from this node's files.
+/// Reads the password of each BMC from this node's files. Adds a fault for each unreadable file.
 fn from_files(description: &Description, faults: &mut Vec<String>) -> Result<[Secret; 2], ()> {
     let mut read = |at: usize| {
         let node = &description.nodes[at];
@@ -204,7 +206,7 @@ fn from_files(description: &Description, faults: &mut Vec<String>) -> Result<[Se
     Ok([first?, second?])
 }
 
-/// Returns the whole password file, because the other node gets the same content.
+/// Reads a password file. Returns the whole file, because the other node gets the same content.
 pub fn password_of(path: &Path) -> Result<Secret, String> {
     let bytes = wiped::read_at_most(path, PASSWORD).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "the file is not there".to_owned(),
@@ -222,7 +224,8 @@ mod tests {
     use super::*;
     use crate::operate::setup::file;
 
-    /// The unchanged example describes no real machine. The command refuses it at once.
+    /// Asserts that a machine's own faults are found without the other node. The unchanged example, for instance,
+    /// describes no real machine.
     #[test]
     fn what_is_wrong_here_is_known_before_the_other_node_is_waited_for() {
         let mut description = file::read(file::EXAMPLE).unwrap();

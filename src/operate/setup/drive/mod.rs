@@ -29,25 +29,26 @@ pub use self::machines::{faults_here, password_of};
 pub use self::relay::Relay;
 pub use self::shown::{Shown, Standing};
 
-/// The options of the run.
+/// The options of a setup run.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     pub is_dry: bool,
-    /// True if what differs is changed too.
+    /// True if `--change` was typed, so that objects that differ from the description are changed.
     pub changes: bool,
 }
 
-/// The operator at this node.
+/// The messages and questions of a setup for the operator.
 pub trait Talk {
     /// Shows what the setup does now.
     fn progress(&self, text: &str);
-    /// Shows a warning.
+    /// Shows a warning, which does not end the setup.
     fn warn(&self, text: &str);
-    /// Asks the operator whether the certificate with this fingerprint belongs to the BMC of `node`.
+    /// Asks the operator whether the certificate with this SHA-256 fingerprint belongs to the BMC of `node`. Returns
+    /// the answer.
     fn confirm(&self, node: &str, fingerprint: &str) -> Result<bool, String>;
 }
 
-/// The reasons for the end of a run: a sentence for each fault.
+/// The reasons why a setup run ended: a sentence for each fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub Vec<String>);
 
@@ -57,30 +58,30 @@ impl From<String> for Refusal {
     }
 }
 
-/// The first observation of this node.
+/// The result of the first observation of this node in a setup run.
 #[derive(Debug)]
 pub struct Begun {
     pub facts: Facts,
-    /// True if the cluster exists and contains this node.
+    /// True if the described cluster exists, and has resources or both nodes.
     pub is_formed: bool,
 }
 
-/// The state of a run.
+/// A setup run on the first node: its description, options and report.
 #[derive(Debug)]
 pub struct Drive<'a, T> {
     pub programs: &'a Programs,
     pub description: Description,
-    /// The index of this node in the description.
+    /// Index of this node in the description's nodes.
     pub at: usize,
     pub here: &'a Here,
     pub wish: Wish,
     pub talk: &'a T,
-    /// The answer of OpenShift's API, if the cluster takes the form that OpenShift's operator gives it.
+    /// The answer of OpenShift's API, if the setup follows OpenShift's operator; `None` otherwise.
     asked: Option<Asked>,
     shown: Vec<Shown>,
 }
 
-/// Observes only this node.
+/// Makes the first observation of a setup run, on this node only.
 pub fn begin(programs: &Programs, description: &Description, here: &Here) -> Result<Begun, Refusal> {
     let facts = here.look()?;
     let is_ours = facts.corosync == Corosync::Cluster(description.cluster.clone());
@@ -105,14 +106,14 @@ impl<'a, T: Talk> Drive<'a, T> {
         Self { programs, description, at, here, wish, talk, asked: None, shown: Vec::new() }
     }
 
-    /// Makes the steps take the form of OpenShift's operator if its API was asked.
+    /// Lets the setup follow the names and options of OpenShift's operator, if its API was asked.
     #[must_use]
     pub fn of_openshift(self, asked: Option<Asked>) -> Self {
         Self { asked, ..self }
     }
 
-    /// Performs all steps up to the one that waits for two voters. `other` is the other node, or `None` if it is not
-    /// asked.
+    /// Performs all steps of the setup except the last, which waits for two voters. `other` is the other node, or
+    /// `None` if it is not asked. Returns the report, also with an error.
     pub fn run(mut self, begun: &Begun, other: Option<&dyn Machine>) -> Result<Vec<Shown>, (Refusal, Vec<Shown>)> {
         match self.all(begun, other) {
             Ok(()) => Ok(self.shown),
@@ -143,9 +144,8 @@ impl<'a, T: Talk> Drive<'a, T> {
         &self.description.nodes[self.at].name
     }
 
-    /// Returns the first of `steps` that must be performed now, or `None` if all are done or passed over.
-    ///
-    /// Adds steps that differ, and must not be changed, to `passed`.
+    /// Returns the first of `steps` that must be performed now; `None` if all are done or skipped. A step that differs
+    /// and must not be changed is added to `passed`.
     fn next<'s>(
         &mut self,
         steps: &'s [SetupStep],
@@ -155,13 +155,13 @@ impl<'a, T: Talk> Drive<'a, T> {
     }
 }
 
-/// Least time until the effect of a step's commands must show. A slow machine gets longer.
+/// Shortest time until the effect of a step's commands must show. A slow machine gets more time.
 const SETTLES: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 const ALERT_AGENT: &str = "/usr/libexec/tandem/alert";
 
-/// Returns the path of the package's alert agent, if it is installed.
+/// Returns the path of Tandem's alert agent; `None` if the package did not install it.
 fn alert_agent() -> Option<&'static str> {
     Path::new(ALERT_AGENT).exists().then_some(ALERT_AGENT)
 }

@@ -12,19 +12,20 @@ use crate::operate::setup::machine::Machine;
 use crate::operate::setup::node::judge::{self, Judgement};
 use crate::operate::setup::node::{Corosync, Facts};
 
-/// A machine that is ready for 'pcs cluster node add'.
+/// The report and the UUID of a machine that is ready for 'pcs cluster node add'.
 #[derive(Debug)]
 pub struct Prepared {
     pub shown: Vec<Shown>,
-    /// The UUID that its firmware reports.
+    /// The system UUID that the machine's firmware reports; `None` if it is unknown.
     pub dmi_uuid: Option<String>,
 }
 
 impl<T: Talk> Drive<'_, T> {
-    /// Checks the machine, and if it has no fault performs all steps that precede 'pcs cluster node add'.
+    /// Checks a machine that is to join the cluster. If it has no fault, performs all steps that precede 'pcs cluster
+    /// node add'.
     ///
-    /// `device` contains the options of the device that fences this node, with the password, because the other node
-    /// will run that device.
+    /// `device` has the options of the device that fences this node, with the password, because the joining node will
+    /// run that device.
     pub fn newcomer(mut self, own: &Facts, other: &dyn Machine, device: Option<&Secret>) -> Result<Prepared, Refusal> {
         let theirs = self.look_at(own, other, device)?;
         let mut judged = Judgement::default();
@@ -107,7 +108,7 @@ mod tests {
         }
     }
 
-    /// A machine that does not reach the BMC of the node that stays.
+    /// A fake machine that does not reach the BMC of the node that stays.
     struct Newcomer {
         asked: RefCell<Vec<String>>,
     }
@@ -139,7 +140,8 @@ mod tests {
         }
     }
 
-    /// Without this check the next fencing of the staying node would fail, and no check before it would show that.
+    /// Asserts that a joining machine is refused if it cannot reach the BMC of the node that stays. Otherwise the next
+    /// fencing of that node would fail, without an earlier sign.
     #[test]
     fn a_machine_that_cannot_fence_the_node_that_stays_gets_nothing() {
         let mut description = file::read(file::EXAMPLE).unwrap();

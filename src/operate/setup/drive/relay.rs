@@ -6,7 +6,8 @@ use crate::operate::failure::Failure;
 use crate::operate::setup::channel::Call;
 use crate::operate::talk::{self, Progress};
 
-/// The operator at this node, and the one at the other end of a call.
+/// The outputs for the messages of a setup: the operator at this node, and the operator at the other node if a call
+/// exists.
 #[derive(Debug)]
 pub struct Relay<'a> {
     pub progress: &'a dyn Progress,

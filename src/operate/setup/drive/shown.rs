@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use crate::operate::setup::step::{Difference, SetupStep, State};
 
-/// The state of a step.
+/// The state of a setup step in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Standing {
     #[serde(rename = "done")]
     Done,
-    /// Done by this run.
+    /// A step that this run has performed.
     #[serde(rename = "made")]
     Made,
     #[serde(rename = "to do")]
@@ -32,22 +32,22 @@ impl Standing {
     }
 }
 
-/// A step for the report.
+/// A setup step as the report shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shown {
     pub id: String,
     pub title: String,
     pub on: String,
     pub state: Standing,
-    /// The commands that were run or would be; for a file its path, mode and description.
+    /// The commands that were run or would be run. For a file, its path, mode and description.
     pub commands: Vec<String>,
     pub differences: Vec<Difference>,
-    /// The reason of a refusal.
+    /// The reason why the step was refused, or why it is to do; `None` for other steps.
     pub why: Option<String>,
 }
 
 impl Shown {
-    /// Returns the report of a step in its present state.
+    /// Returns the report's entry for a step in its present state.
     pub fn of(step: &SetupStep) -> Self {
         let (state, actions, differences, why) = match &step.state {
             State::Done => (Standing::Done, &[][..], Vec::new(), None),
@@ -62,14 +62,14 @@ impl Shown {
         Self { id, title, on, state, commands, differences, why }
     }
 
-    /// Returns the report of a step that this run has done.
+    /// Returns the report's entry for a step that this run has performed.
     pub fn made(step: &SetupStep) -> Self {
         Self { state: Standing::Made, ..Self::of(step) }
     }
 }
 
-/// Returns the first step that must be performed now. Unless `changes` are wanted, a step that differs is added to
-/// `passed` and skipped. A refused step is an error.
+/// Returns the first step that must be performed now. If `changes` is false, a step that differs is added to `passed`
+/// and skipped. A refused step is an error.
 pub(super) fn next<'s>(
     steps: &'s [SetupStep],
     passed: &mut Vec<SetupStep>,

@@ -8,10 +8,11 @@ use crate::fence::input;
 use crate::fence::options::{self, Opt};
 use crate::operate::setup::description::Bmc;
 
-/// The scheme that OpenShift's installer writes in a BMC's address.
+/// The URL scheme that OpenShift's installer writes in a BMC's address.
 const SCHEME: &str = "redfish+https://";
 const FORM: &str = "redfish+https://HOST[:PORT]/redfish/v1/Systems/ID";
-/// Options that the file must not have, because the caller of the agent sets them, or each action does.
+/// Options of the fence agent that the description must not have, because setup or Pacemaker sets them, or because they
+/// belong to one call.
 const NOT_HERE: &[Opt] = &[
     Opt::Action,
     Opt::Password,
@@ -82,7 +83,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option
     taken(reader, section, &bmc).then_some(bmc)
 }
 
-/// Returns whether the section has a secret option. Reports its place and never its value.
+/// Returns whether the section has an option for a password. Adds a fault with its place, and never its value.
 fn secret_key(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> bool {
     let keys: Vec<(bool, At)> = section
         .keys()
@@ -103,7 +104,8 @@ fn secret_key(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> bool {
     !keys.is_empty()
 }
 
-/// Returns whether the fence agent accepts these options. The password file is not read.
+/// Returns whether the fence agent accepts the options of `bmc`, and adds its faults otherwise. The password file is
+/// not read.
 fn taken(reader: &mut Reader<'_>, section: &Section<'_, '_>, bmc: &Bmc) -> bool {
     let mut lines: Vec<String> = bmc.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
     lines.extend(["password_file=/", "action=monitor", ""].map(str::to_owned));
@@ -119,7 +121,8 @@ fn taken(reader: &mut Reader<'_>, section: &Section<'_, '_>, bmc: &Bmc) -> bool 
     }
 }
 
-/// Returns `ip`, `ipport` and `systems_uri` of an address in OpenShift's form.
+/// Returns the options `ip`, `ipport` and `systems_uri` of a BMC address in OpenShift's form; `None` if it has another
+/// form.
 fn of_openshift(text: &str) -> Option<Vec<(&'static str, String)>> {
     const PORT: u16 = 443;
     let (host, path) = text.strip_prefix(SCHEME)?.split_once('/')?;
@@ -138,7 +141,7 @@ fn option<'a>(bmc: &'a Bmc, name: &str) -> Option<&'a str> {
     bmc.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Returns whether both BMCs lead to one system: the same address, and the same system behind it.
+/// Returns whether both BMCs are one: they have the same address, and the same system behind it.
 pub(super) fn is_same(one: &Bmc, other: &Bmc) -> bool {
     let address = |bmc: &Bmc| {
         let port = option(bmc, "ipport").and_then(|port| port.parse().ok()).unwrap_or(443);

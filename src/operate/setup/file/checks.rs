@@ -7,7 +7,7 @@ use rustls_pki_types::DnsName;
 
 use super::reader::{Placed, Reader, shown};
 
-/// Checks a name that pcs accepts without a warning.
+/// Checks that `name` is a cluster name that pcs accepts without a warning. Adds a fault and returns `None` otherwise.
 pub(super) fn cluster_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<String> {
     const LONGEST: usize = 32;
     let is_one = (1..=LONGEST).contains(&name.len())
@@ -23,7 +23,7 @@ pub(super) fn cluster_name(reader: &mut Reader<'_>, (name, at): Placed) -> Optio
     is_one.then_some(name)
 }
 
-/// Checks a host name that can be a node name in Pacemaker.
+/// Checks that `name` is a host name that Pacemaker accepts as a node name. Adds a fault and returns `None` otherwise.
 pub(super) fn node_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<String> {
     const LONGEST: usize = 63;
     let label = |label: &str| {
@@ -43,7 +43,8 @@ pub(super) fn node_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<S
     Some(name)
 }
 
-/// Checks an address at which other machines can reach this one.
+/// Checks that `text` is an IP address at which other machines can reach a node. Adds a fault and returns `None`
+/// otherwise.
 pub(super) fn address(reader: &mut Reader<'_>, key: &str, (text, at): Placed) -> Option<IpAddr> {
     let Ok(address) = text.parse::<IpAddr>() else {
         let text = format!(
@@ -67,7 +68,8 @@ pub(super) fn address(reader: &mut Reader<'_>, key: &str, (text, at): Placed) ->
     Some(address)
 }
 
-/// Parses an address or a DNS name, in the form that a certificate has.
+/// Parses an IP address or a DNS name, in the form in which certificates contain it. Adds a fault and returns `None`
+/// otherwise.
 pub(super) fn name(reader: &mut Reader<'_>, (text, at): Placed) -> Option<String> {
     let address = text.parse().ok().map(|address: IpAddr| address.to_string());
     let name = text.to_ascii_lowercase();
@@ -83,7 +85,8 @@ pub(super) fn name(reader: &mut Reader<'_>, (text, at): Placed) -> Option<String
     found
 }
 
-/// Checks an absolute path without `.` and `..`.
+/// Checks that `text` is an absolute path without `.`, `..`, blanks and separators. Adds a fault and returns `None`
+/// otherwise.
 pub(super) fn path(reader: &mut Reader<'_>, key: &str, (text, at): Placed) -> Option<PathBuf> {
     let path = PathBuf::from(&text);
     let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));

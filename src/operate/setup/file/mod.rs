@@ -22,18 +22,18 @@ use crate::adapters::etcd::settings;
 use crate::agent::resource::params;
 use crate::base::duration;
 
-/// Default path of the file.
+/// Default path of the file that describes the cluster.
 pub const PATH: &str = "/etc/tandem/cluster.toml";
-/// An example that explains every setting.
+/// An example of the file that describes the cluster, which explains every setting.
 pub const EXAMPLE: &str = include_str!("example.toml");
-/// Longest description, in bytes.
+/// Largest size of the file that describes the cluster, in bytes.
 pub const LIMIT: u64 = 256 * 1024;
 
 const DATA_DIR: &str = "/var/lib/etcd";
-/// The same default as pcs.
+/// Default of Corosync's token timeout, equal to that of pcs.
 const TOKEN: Duration = Duration::from_secs(3);
 
-/// A fault at a place of the file. Line and column count from 1.
+/// A fault at a place of the description file. `line` and `column` count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
     pub line: usize,
@@ -47,7 +47,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Parses `text`. The error has all faults in the order of their lines.
+/// Parses the file that describes the cluster. The error has all faults in the order of their lines.
 pub fn read(text: &str) -> Result<Description, Vec<Fault>> {
     let mut reader = Reader::new(text);
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -109,7 +109,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
     })
 }
 
-/// Reads the node that wins a split. Without `preferred` it is the primary, and without a primary the first node by name.
+/// Reads the setting `preferred`, the node that wins a split. The default is the primary, or else the first node by name.
 fn preferred(
     reader: &mut Reader<'_>,
     top: &Section<'_, '_>,

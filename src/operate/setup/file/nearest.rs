@@ -1,17 +1,17 @@
 //! Finds the known word that is nearest to a mistyped one.
 
-/// Most letters that may be wrong, missing or added.
+/// Largest number of letters that may be wrong, missing or added in a mistyped word.
 const FAR: usize = 3;
 
-/// Returns the nearest of `known`, or `None` if none is near.
+/// Returns the word of `known` that is nearest to `word`; `None` if all differ too much.
 pub(super) fn of<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let limit = FAR.min(word.chars().count() / 2);
     let near = known.map(|one| (distance(&word.to_lowercase().replace('-', "_"), &one.replace('-', "_")), one));
     near.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, one)| one)
 }
 
-/// Returns the number of insertions, deletions and replacements between two words. Words over 100 letters count as far
-/// from everything.
+/// Returns the number of insertions, deletions and replacements between two words. It is the maximum for words over 100
+/// letters.
 fn distance(one: &str, other: &str) -> usize {
     const LONGEST: usize = 100;
     let other: Vec<char> = other.chars().collect();

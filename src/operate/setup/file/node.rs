@@ -9,12 +9,11 @@ use super::reader::{At, Placed, Reader, Section, kind_of};
 use super::{bmc, checks};
 use crate::operate::setup::description::Node;
 
-/// Most links that Corosync's knet supports.
+/// Largest number of links that Corosync's knet supports.
 const LINKS: usize = 8;
 
-/// Parses exactly two nodes.
-///
-/// `names` are further names of both.
+/// Parses the two nodes of the description. `names` are the further addresses and DNS names that both nodes get. Adds a
+/// fault and returns `None` unless there are exactly two valid nodes.
 pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>, names: &[String]) -> Option<[Node; 2]> {
     const TABLES: &str = "write two tables [[node]], one for each machine";
     let Some(value) = top.get("node") else {
@@ -44,7 +43,7 @@ pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>, names: &[Stri
     differ(reader, &nodes, &section).then_some(nodes)
 }
 
-/// Parses the addresses and DNS names at which clients reach etcd on either node.
+/// Parses the setting `names`: the further addresses and DNS names at which clients reach etcd on either node.
 pub(super) fn names(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Vec<String>> {
     const LIST: &str = "write a list of addresses and DNS names, names = [\"...\"]";
     let Some(value) = top.get("names") else { return Some(Vec::new()) };
@@ -53,7 +52,8 @@ pub(super) fn names(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Ve
     texts.into_iter().map(|text| checks::name(reader, text)).collect()
 }
 
-/// Parses a list of texts. `list` and `text` return the fault for a value of another kind.
+/// Parses a list of strings with their places. `list` and `text` return the fault for a value that is no list or no
+/// string.
 fn texts(
     reader: &mut Reader<'_>,
     value: &Spanned<DeValue<'_>>,
@@ -99,8 +99,8 @@ fn links(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<IpAdd
     texts.into_iter().map(|text| checks::address(reader, "link", text)).collect()
 }
 
-/// Returns whether the two nodes differ where they must and agree where they must. Faults are reported at the second
-/// node.
+/// Returns whether the two nodes have different names, addresses and BMCs, and equally many links of the same families.
+/// Faults are reported at the second node.
 fn differ(reader: &mut Reader<'_>, [first, second]: &[Node; 2], section: &Section<'_, '_>) -> bool {
     let before = reader.is_faulty();
     let place = |key: &str| -> At { section.get(key).map_or(section.at(), toml::Spanned::span) };

@@ -7,12 +7,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Fault, nearest};
 
-/// A range of the text, in bytes.
+/// A range of bytes in the description file.
 pub(super) type At = Range<usize>;
-/// A text and its place in the file.
+/// A string of the description file with its place.
 pub(super) type Placed = (String, At);
 
-/// A table and its name: "" for the top level, "etcd", "node 1".
+/// A table of the description file, with its name: "" for the top level, or such as "etcd" and "node 1".
 pub(super) struct Section<'a, 'i> {
     name: String,
     at: At,
@@ -42,7 +42,7 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 }
 
-/// The text of the file and the faults that were found.
+/// The text of the description file, and the faults found so far.
 pub(super) struct Reader<'t> {
     text: &'t str,
     faults: Vec<Fault>,
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
         self.faults.push(Fault { line, column, text });
     }
 
-    /// Adds a fault for each key that is not in `known`.
+    /// Adds a fault for each key of `section` that is not in `known`.
     pub(super) fn known(&mut self, section: &Section<'_, '_>, known: &[&'static str]) {
         for (key, at) in section.keys().filter(|(key, _)| !known.contains(key)) {
             let near = nearest::of(key, known.iter().copied());
@@ -80,7 +80,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Returns a text that must exist.
+    /// Returns the string of a required key. Adds a fault and returns `None` if it is missing or no string.
     pub(super) fn text(&mut self, section: &Section<'_, '_>, key: &str) -> Option<Placed> {
         let found = self.text_if_any(section, key)?;
         if found.is_none() {
@@ -89,7 +89,8 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Returns an optional text. `None` is a value of another kind.
+    /// Returns the string of an optional key; `Some(None)` if the key is missing. Adds a fault and returns `None` if
+    /// the value is no string.
     #[expect(clippy::option_option, reason = "wrong, not there, there")]
     pub(super) fn text_if_any(&mut self, section: &Section<'_, '_>, key: &str) -> Option<Option<Placed>> {
         let Some(value) = section.get(key) else { return Some(None) };
@@ -107,7 +108,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Returns a table that must exist.
+    /// Returns a required table. Adds a fault and returns `None` if it is missing or no table.
     pub(super) fn table<'a, 'i>(&mut self, section: &Section<'a, 'i>, key: &str) -> Option<Section<'a, 'i>> {
         let found = self.table_if_any(section, key)?;
         if found.is_none() {
@@ -117,7 +118,8 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Returns an optional table. `None` is a value of another kind.
+    /// Returns an optional table; `Some(None)` if it is missing. Adds a fault and returns `None` if the value is no
+    /// table.
     #[expect(clippy::option_option, reason = "wrong, not there, there")]
     pub(super) fn table_if_any<'a, 'i>(
         &mut self,
@@ -135,7 +137,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Returns each key with a text, whole number or boolean, and its value as text.
+    /// Returns each key of `section` with its value as text and its place. Adds a fault for a value that is no string,
+    /// whole number or boolean.
     pub(super) fn scalars(&mut self, section: &Section<'_, '_>) -> Vec<(String, String, At)> {
         let mut found = Vec::new();
         for (key, value) in section.table {
@@ -164,7 +167,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Returns a word of the file, shortened for a sentence.
+/// Returns a word of the description file for a message: without control characters, and at most 60 letters.
 pub(super) fn shown(word: &str) -> String {
     word.chars().filter(|letter| !letter.is_control()).take(60).collect()
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns the example with `changes`: each old text is replaced by a new one.
+/// Returns the example description with `changes`: in each pair, the first text is replaced by the second.
 fn example(changes: &[(&str, &str)]) -> String {
     let mut text = EXAMPLE.to_owned();
     for (from, to) in changes {
@@ -25,7 +25,7 @@ fn the_example_is_a_description() {
     assert_eq!(described.nodes[1].bmc.password_file, PathBuf::from("/etc/tandem/node2-bmc.password"));
 }
 
-/// The settings that the example has as comments are valid too.
+/// Asserts that the settings which the example has as comments are valid too.
 #[test]
 fn every_setting_that_the_example_explains_is_one() {
     let is_setting = |line: &&str| {
@@ -105,7 +105,7 @@ fn the_delay_of_a_split_is_ten_seconds_or_what_is_described() {
     }
 }
 
-/// Texts of the example, what replaces them, and the fault that follows.
+/// Wrong descriptions: a text of the example, its replacement, and a part of the fault that follows.
 const WRONG: &[(&str, &str, &str)] = &[
     ("cluster = \"tandem\"", "cluster = tandem", "4:11: this is no TOML"),
     ("cluster = \"tandem\"", "clutser = \"tandem\"", "did you mean cluster?"),

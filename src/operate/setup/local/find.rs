@@ -15,16 +15,17 @@ use crate::adapters::podman;
 use crate::operate::setup::found_file::{FoundFile, digest};
 use crate::os::wiped;
 
-/// Longest file that is read, in bytes.
+/// Largest size of a file that is read, in bytes.
 const FILE: u64 = 1024 * 1024;
-/// Generous on purpose: no client's write waits for setup, and a booting machine is slow.
+/// Timeout of systemctl and podman. It is long, because a booting machine is slow, and no client of etcd waits for the
+/// setup.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// The file with the tokens that pcsd accepts.
+/// Path of the file with the tokens that pcsd accepts.
 const ACCEPTED: &str = "/var/lib/pcsd/pcs_users.conf";
-/// Folders of units, enabled or not.
+/// Directories with systemd's unit files.
 const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 
-/// Reports everything that `question` names.
+/// Reads the state of everything that `question` names on this node. It changes nothing.
 pub fn look(programs: &Programs, question: &Question) -> Found {
     let mut found = Found::default();
     for path in &question.files {
@@ -46,7 +47,7 @@ pub fn look(programs: &Programs, question: &Question) -> Found {
     found
 }
 
-/// Returns whether all of the files exist and none of them has the end of a PEM block.
+/// Returns whether both files exist and neither contains the end of a PEM block, so that both are incomplete.
 fn has_nothing_whole(paths: [&Path; 2]) -> bool {
     const END: &[u8] = b"-----END ";
     paths.iter().all(|path| wiped::read_at_most(path, FILE).is_ok_and(|content| !contains(&content, END)))
@@ -80,7 +81,7 @@ fn units(programs: &Programs) -> BTreeMap<String, Unit> {
         .collect()
 }
 
-/// Returns whether pcsd's file has the token, which pcs stores in base64.
+/// Returns whether pcsd's file `path` contains `token`, which pcs stores in base64.
 fn accepts(path: &Path, token: &[u8]) -> bool {
     let Ok(text) = wiped::read_at_most(path, FILE) else { return false };
     let encoded = Zeroizing::new(STANDARD.encode(token));

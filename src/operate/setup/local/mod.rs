@@ -20,29 +20,29 @@ use super::step::{Difference, SetupStep, State};
 
 pub use self::find::look;
 
-/// The service of pcs, which must start at each boot.
+/// Name of pcs' service, which must start at each boot.
 const PCSD: &str = "pcsd";
-/// The certificate that pcsd presents to other nodes, and its key. pcsd makes both itself unless the operator replaces
-/// them.
+/// Paths of the certificate that pcsd presents to other nodes, and of its key. pcsd creates both itself, unless the
+/// operator replaces them.
 const PCSD_PAIR: [&str; 2] = ["/var/lib/pcsd/pcsd.crt", "/var/lib/pcsd/pcsd.key"];
-/// The timer of the collector, which the package installs and starts.
+/// Name of the collector's timer, which the package installs and starts.
 const COLLECTOR: &str = "tandem-collect.timer";
-/// The timer that renews the certificates of Tandem's own CA. They last a year.
+/// Name of the timer that renews the certificates of Tandem's own CA, which last a year.
 const RENEWAL: &str = "tandem-certs.timer";
-/// The unit that lets the sole voter serve after it has booted without its peer.
+/// Name of the unit that lets the sole voter serve after a boot without its peer.
 const LONE_BOOT: &str = "tandem-lone-boot.service";
 
-/// The objects that a node has to report.
+/// The files, the image and the token about which a node is to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub files: Vec<PathBuf>,
-    /// Empty if no image is needed.
+    /// Name of etcd's image; empty if OpenShift provides it.
     pub image: String,
-    /// The token that pcsd should accept. Empty if there is none.
+    /// The token that pcsd is to accept; empty if there is none.
     pub token: Secret,
 }
 
-/// A text that is never printed.
+/// A text that is wiped from memory, and is never printed.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret(pub Zeroizing<String>);
 
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The report of a node.
+/// The report of a node about its files, image and units, as an answer to a [`Question`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Found {
@@ -60,14 +60,16 @@ pub struct Found {
     pub has_image: bool,
     pub units: BTreeMap<String, Unit>,
     pub accepts_token: bool,
-    /// True if pcsd's certificate and key are both incomplete. pcsd writes them without a sync at its first start. A
-    /// power cut can leave them empty; pcsd then fails to start, and makes new ones only if they are deleted.
+    /// True if pcsd's certificate and key are both incomplete.
+    ///
+    /// pcsd writes them without a sync at its first start, so a power cut can leave them empty. pcsd then fails to
+    /// start, and creates new ones only if they are deleted.
     pub has_empty_pcsd_pair: bool,
-    /// Reasons why something could not be read.
+    /// The reasons why some files or the image could not be read.
     pub failures: Vec<String>,
 }
 
-/// The state of a systemd unit.
+/// The state of one systemd unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unit {
     pub is_there: bool,
@@ -75,25 +77,25 @@ pub struct Unit {
     pub is_enabled: bool,
 }
 
-/// The wanted state of one node.
+/// The state that one node is to have before there is a cluster.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub description: &'a Description,
-    /// The index of the node in the description.
+    /// Index of the node in the description.
     pub at: usize,
-    /// The state of the node's certificates.
+    /// The state of the certificates step on this node.
     pub certificates: State,
-    /// The passwords of both BMCs.
+    /// The passwords of both BMCs, in the order of the description.
     pub passwords: [Secret; 2],
-    /// The token by which the two pcsds authorise each other; `None` once they have.
+    /// The token by which the two pcsds authorise each other; `None` once they have done so.
     pub token: Option<Secret>,
-    /// True on the node that runs `pcs host auth`: it keeps the token until that is done.
+    /// True on the node that runs `pcs host auth`, which keeps the token's file until that is done.
     pub keeps_token: bool,
-    /// True if an interrupted run made the cluster on this node only.
+    /// True if an interrupted run created the cluster on this node only.
     pub is_half_made: bool,
 }
 
-/// Returns what each node has to report.
+/// Returns the files, the image and the token about which each node is to report.
 pub fn question(description: &Description, token: Option<&Secret>) -> Question {
     let passwords = description.nodes.iter().map(|node| node.bmc.password_file.clone());
     let mut files = super::certificates::paths(&description.certificates);
@@ -105,7 +107,7 @@ pub fn question(description: &Description, token: Option<&Secret>) -> Question {
     Question { files, image, token: token.cloned().unwrap_or_default() }
 }
 
-/// Returns the steps of one node in their order.
+/// Returns the steps on one node that precede the cluster, in their order.
 pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<SetupStep> {
     let name = &wanted.description.nodes[wanted.at].name;
     let step = |id: &str, title: &str, state: State| SetupStep {
@@ -140,7 +142,8 @@ fn typed(words: &[&str]) -> Action {
     Action::Command(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// Removes a distribution's example cluster, or our own half-made one. Neither has resources.
+/// Returns the state of the step that removes a distribution's example cluster, or a cluster that an interrupted setup
+/// created on this node only. A cluster with resources stays.
 fn blank(wanted: &Wanted<'_>, facts: &Facts) -> State {
     let is_empty = !matches!(facts.cib, Cib::Known { resources: 1.., .. } | Cib::Unreadable(_));
     let is_in_the_way = match &facts.corosync {
@@ -201,8 +204,8 @@ fn image(wanted: &Wanted<'_>, found: &Found) -> State {
     }
 }
 
-/// Returns the step for Tandem's units. The collector runs everywhere, the renewal where Tandem's own CA issues
-/// certificates, and the lone boot is enabled where the description allows it. A unit that the package lacks is
+/// Returns the state of the step that enables Tandem's units: the collector, and the renewal of certificates if
+/// Tandem's own CA issues them. The lone boot is enabled if the description allows it. A unit that the package lacks is
 /// skipped.
 fn units(wanted: &Wanted<'_>, found: &Found) -> State {
     let is_own = wanted.description.certificates == Certificates::Own;

@@ -8,7 +8,7 @@ fn secret(text: &str) -> Secret {
     Secret(Zeroizing::new(text.to_owned()))
 }
 
-/// Returns the report of a node that needs no change.
+/// Returns the report of a node on which no step is to do.
 fn whole(description: &Description, token: bool) -> Found {
     let file = |text: &str| FoundFile { mode: 0o600, digest: digest(text.as_bytes()), certificates: None };
     let files = description.nodes.iter().zip(["one", "two"]);
@@ -40,7 +40,8 @@ fn of(
     steps(&wanted, &facts, &found)
 }
 
-/// Returns the id and commands of the only step that is not done.
+/// Returns the id of the only step that is not done, with its commands. `change` modifies a node on which all steps are
+/// done.
 fn left(at: usize, change: impl FnOnce(&mut Wanted<'_>, &mut Facts, &mut Found)) -> (String, Vec<String>) {
     let described = described();
     let steps = of(&described, at, change);
@@ -72,7 +73,8 @@ fn a_node_that_has_everything_is_left_alone() {
     );
 }
 
-/// The unit of a lone boot counts as done once it is enabled, because it ends as soon as there is quorum.
+/// Asserts that the unit for the lone boot is enabled only if the description allows it. An enabled unit counts as done
+/// although it is inactive, because it ends as soon as there is quorum.
 #[test]
 fn the_lone_boot_is_enabled_where_the_description_allows_it() {
     let mut described = described();

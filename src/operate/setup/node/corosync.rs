@@ -7,10 +7,10 @@ use super::{Cib, Corosync};
 use crate::operate::setup::cluster::parse_corosync;
 use crate::os::regular_file;
 
-/// Longest CIB that is read, in bytes.
+/// Largest size of the CIB that is read, in bytes.
 const CIB: u64 = 64 * 1024 * 1024;
 
-/// Returns what Corosync's configuration describes.
+/// Returns whether `text`, Corosync's configuration, is missing, a package's example, a real cluster or unreadable.
 pub(super) fn configuration(text: io::Result<String>) -> Corosync {
     match text {
         Ok(text) => parse(&text),
@@ -32,12 +32,12 @@ fn parse(text: &str) -> Corosync {
     if is_example { Corosync::Example } else { Corosync::Cluster(name) }
 }
 
-/// Reads the names of the nodes that a configuration lists.
+/// Parses the names of the nodes in Corosync's configuration.
 pub(super) fn nodes(text: &str) -> Vec<String> {
     parse_corosync(text).nodes.into_iter().map(|node| node.name).collect()
 }
 
-/// Reads the CIB at `path`.
+/// Reads the cluster's name and the number of resources in the CIB at `path`.
 pub(super) fn cib(path: &Path) -> Cib {
     match regular_file::text_of_at_most(path, CIB) {
         Ok(text) => parse_cib(&text),

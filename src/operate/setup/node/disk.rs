@@ -13,12 +13,13 @@ use crate::adapters::data_dir;
 use crate::os::clock::Deadline;
 
 const WRITES: usize = 100;
-/// Bytes of a test write: about an entry of etcd's log.
+/// Bytes of one test write, about the size of an entry in etcd's log.
 const LENGTH: usize = 2048;
-/// Longest time for all writes. A disk that needs more shows its slowness in fewer writes.
+/// Longest time for all test writes. A slower disk gets fewer writes, which still show that it is slow.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Examines the file system where `dir` is or will be. The test file is unlinked as soon as it is open.
+/// Reads the free space of the file system where `dir` is or will be, and measures synced writes. The test file is
+/// unlinked as soon as it is open.
 pub(super) fn look(dir: &Path) -> Disk {
     let Some(there) = dir.ancestors().find(|dir| dir.is_dir()) else {
         return Disk { failure: Some("there is no directory".to_owned()), ..Disk::default() };
@@ -56,7 +57,7 @@ fn nameless(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns the 99th percentile.
+/// Returns the 99th percentile of the measured `times`; `None` if there are none.
 fn slow(mut times: Vec<u64>) -> Option<u64> {
     times.sort_unstable();
     let at = (times.len() * 99).div_ceil(100);

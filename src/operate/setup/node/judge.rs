@@ -6,31 +6,32 @@ use super::this_cluster::{goes_on, runs_it};
 use super::{Cib, Corosync, Data, Facts};
 use crate::operate::setup::description::{Description, Node};
 
-/// Milliseconds. With a larger difference of clocks, the logs of both nodes appear in the wrong order, and certificates
-/// may not be valid yet.
+/// Largest accepted difference between the two nodes' clocks, in milliseconds. With a larger one, logs appear in the
+/// wrong order and certificates may not be valid yet.
 const APART: u64 = 1_000;
-/// Bytes. etcd's database and log outgrow this within hours.
+/// Smallest accepted free space for the data dir, in bytes. etcd's database and log outgrow this within hours.
 const LEAST_ROOM: u64 = 1024 * 1024 * 1024;
-/// Bytes. Room for a database of etcd's default quota, etcd's copy of it, and its log.
+/// Free space for the data dir below which setup warns, in bytes. It has room for a database of etcd's default quota, a
+/// copy and the log.
 const GOOD_ROOM: u64 = 8 * 1024 * 1024 * 1024;
-/// Microseconds. The limit that etcd's documentation gives for a synced write.
+/// Time of a synced write above which setup warns, in microseconds. It is the limit in etcd's documentation.
 const SLOW_SYNC: u64 = 10_000;
 
-/// Oldest accepted versions.
+/// Oldest accepted version of each program, as major and minor number.
 const LEAST: [(&str, [u32; 2]); 4] =
     [("pacemaker", [2, 1]), ("corosync", [3, 0]), ("pcs", [0, 11]), ("podman", [4, 0])];
 
-/// A machine and what was measured from the other one.
+/// The facts of a machine, with what the other machine measured about it.
 #[derive(Clone, Debug, Default)]
 pub struct NodeSeen {
     pub facts: Facts,
-    /// Milliseconds by which its clock is ahead of this machine's.
+    /// Milliseconds by which the machine's clock is ahead of the clock of the node that drives the setup.
     pub ahead_millis: i64,
-    /// Ports of this machine that the other one did not reach.
+    /// Ports of the machine that the other machine did not reach.
     pub closed: Vec<Port>,
 }
 
-/// The faults, which end the setup, and the warnings, which do not.
+/// The faults, which end the setup, and the warnings, which do not end it. Each is a sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub faults: Vec<String>,
@@ -47,7 +48,7 @@ impl Judgement {
     }
 }
 
-/// Judges both machines, in the order of the description.
+/// Judges both machines, which are given in the order of the description.
 pub fn both(description: &Description, seen: [&NodeSeen; 2]) -> Judgement {
     let mut found = Judgement::default();
     for (at, machine) in seen.into_iter().enumerate() {
@@ -63,8 +64,8 @@ pub fn both(description: &Description, seen: [&NodeSeen; 2]) -> Judgement {
     found
 }
 
-/// Judges one machine without the other. `is_member` is true if it is in the cluster already, so that its data and its
-/// ports are in use.
+/// Judges the machine at index `at` without the other one. `is_member` is true if the machine is already in the
+/// cluster, so that its data and ports are in use.
 pub fn one(description: &Description, at: usize, facts: &Facts, is_member: bool) -> Judgement {
     let mut found = Judgement::default();
     itself(&mut found, &description.nodes[at], facts);
@@ -74,13 +75,13 @@ pub fn one(description: &Description, at: usize, facts: &Facts, is_member: bool)
     found
 }
 
-/// Returns the faults of one machine that do not depend on the other. A machine that runs the described cluster need
-/// not be blank: which command continues then depends on the other one's facts.
+/// Returns the faults of the machine at index `at` that do not depend on the other one. A machine that runs the
+/// described cluster need not be blank, because the other machine's facts decide which command continues.
 pub fn alone(description: &Description, at: usize, facts: &Facts) -> Vec<String> {
     one(description, at, facts, runs_it(description, facts)).faults
 }
 
-/// Judges the machine's identity and its programs.
+/// Judges a machine's user, names, addresses and program versions.
 fn itself(found: &mut Judgement, node: &Node, facts: &Facts) {
     let name = &node.name;
     if !facts.is_root {
@@ -124,7 +125,7 @@ fn is_older(version: &str, least: [u32; 2]) -> bool {
     [next(), next()] < least
 }
 
-/// Judges a machine that must be blank: another cluster, data, ports and disk.
+/// Judges a machine that must be blank: it must have no other cluster, free ports, and a usable disk and data dir.
 fn fresh(found: &mut Judgement, description: &Description, node: &Node, facts: &Facts) {
     let (name, wanted) = (&node.name, &description.cluster);
     let is_stranger = |name: &&String| !description.nodes.iter().any(|node| node.name == **name);
@@ -198,7 +199,8 @@ fn disk(found: &mut Judgement, description: &Description, node: &Node, facts: &F
     }
 }
 
-/// Adds a fault for the ports of `node` that the machine of `other` did not reach.
+/// Adds a fault that names the ports of `node` which the machine of `other` did not reach. Adds none if `closed` is
+/// empty.
 pub fn unreached(found: &mut Judgement, node: &Node, other: &Node, closed: &[Port]) {
     if closed.is_empty() {
         return;
@@ -214,7 +216,7 @@ pub fn unreached(found: &mut Judgement, node: &Node, other: &Node, closed: &[Por
     ));
 }
 
-/// Adds a fault if the clocks of both are more than a second apart. `apart` is in milliseconds.
+/// Adds a fault if the clocks of both nodes differ by more than a second. `apart` is the difference in milliseconds.
 pub fn clocks(found: &mut Judgement, [one, other]: [&Node; 2], apart: u64) {
     if apart > APART {
         found.fault(format!(
@@ -227,7 +229,7 @@ pub fn clocks(found: &mut Judgement, [one, other]: [&Node; 2], apart: u64) {
     }
 }
 
-/// Adds the faults that only a comparison of both machines shows.
+/// Adds the faults and warnings that only a comparison of both machines shows.
 fn together(found: &mut Judgement, description: &Description, seen: [&NodeSeen; 2]) {
     let [one, other] = &description.nodes;
     let versions = seen.map(|seen| seen.facts.tandem.as_str());
@@ -276,7 +278,7 @@ pub(in crate::operate::setup) mod tests {
         file::read(file::EXAMPLE).unwrap()
     }
 
-    /// Returns a machine without faults.
+    /// Returns the facts of a machine without faults that fits `node`.
     pub(in crate::operate::setup) fn well(node: &Node) -> NodeSeen {
         let versions = [("pacemaker", "2.1.5-1+b1"), ("corosync", "3.1.7"), ("pcs", "0.11.5"), ("podman", "4.3.1")];
         let facts = Facts {

@@ -12,10 +12,9 @@ use crate::os::clock;
 use crate::os::dmi;
 
 const CIB: &str = "/var/lib/pacemaker/cib/cib.xml";
-/// Longest time for a program. pcs is written in Python and needs half a minute on an emulated machine while
-/// services start.
+/// Timeout of a program that prints its version or a unit's state. pcs needs half a minute on an emulated machine while services start.
 pub(super) const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
-/// The programs and the options that print their versions.
+/// Each program's name, its command, and the option that prints its version.
 const PROGRAMS: [(&str, &str, &str); 4] = [
     ("pacemaker", "pacemakerd", "--version"),
     ("corosync", "corosync", "-v"),
@@ -23,8 +22,8 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
     ("podman", "podman", "--version"),
 ];
 
-/// Returns the facts of this machine, which should become `node`. A port that pcsd or the described cluster holds does
-/// not count as taken.
+/// Collects the facts of this machine, which is to become `node`. A port that pcsd or the described cluster holds does not count as
+/// taken.
 pub fn look(programs: &Programs, description: &Description, node: &Node) -> Facts {
     let text = conf::text_at(Path::new(conf::PATH));
     let cluster_nodes = text.as_ref().map(|text| corosync::nodes(text)).unwrap_or_default();
@@ -52,8 +51,8 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
     }
 }
 
-/// Returns the needed ports that another program holds. The owner is asked after the port is seen in use, because one of our own
-/// services may just have started.
+/// Returns the needed ports that a program of no part of the cluster holds. Its own services are asked only after a port was found in
+/// use, because one of them may just have started.
 fn strangers(programs: &Programs, address: IpAddr, is_in_the_cluster: bool) -> Vec<ports::Port> {
     let is_ours = |port: &ports::Port| match port {
         ports::Port::Pcsd => runs(programs, "pcsd.service"),
@@ -63,14 +62,13 @@ fn strangers(programs: &Programs, address: IpAddr, is_in_the_cluster: bool) -> V
     ports::taken(address, &ports::ALL).into_iter().filter(|port| !is_ours(port)).collect()
 }
 
-/// Returns whether systemd runs the unit. A unit that is still starting counts, because it may listen before systemd
-/// reports it as active.
+/// Returns whether systemd runs the unit. A starting unit counts, because it may listen before systemd reports it as active.
 fn runs(programs: &Programs, unit: &str) -> bool {
     let said = programs.run("systemctl", &["is-active", unit], ANSWERS_WITHIN);
     said.is_ok_and(|output| output.code == 0 || output.stdout.trim() == "activating")
 }
 
-/// Returns the first word that begins with a digit and contains a dot.
+/// Returns the version in a program's output: the first word that begins with a digit and contains a dot.
 fn number(text: &str) -> Option<String> {
     let words = text.split(|letter: char| letter.is_whitespace() || "'\"(),".contains(letter));
     let found =
@@ -88,7 +86,7 @@ fn addresses() -> Vec<IpAddr> {
     addresses.collect()
 }
 
-/// Returns the state of the data dir. A directory that cannot be read is not blank.
+/// Returns whether the data dir contains etcd's data. A directory that cannot be read is unknown, not blank.
 fn data(dir: &Path) -> Data {
     match std::fs::read_dir(dir.join("member")) {
         Ok(mut entries) => {
@@ -103,20 +101,20 @@ fn data(dir: &Path) -> Data {
     }
 }
 
-/// Returns the index of the node that this machine is, by its addresses and host name.
+/// Returns the index of the described node that this machine is, by its addresses or its host name; `None` if it is neither.
 pub fn is_described(description: &Description) -> Option<usize> {
     let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     which(description, &host, &addresses())
 }
 
-/// Returns the index of the node with one of the addresses, which two machines never share. Otherwise compares the
-/// name, so that a wrong address is reported as such and not as a wrong machine.
+/// Returns the index of the node that has one of `addresses`, because two machines never share one. Otherwise compares the host name, so
+/// that a wrong address is reported as a wrong address.
 fn which(description: &Description, host: &str, addresses: &[IpAddr]) -> Option<usize> {
     let by_address = description.nodes.iter().position(|node| addresses.contains(&node.address));
     by_address.or_else(|| description.nodes.iter().position(|node| is_called(host, &node.name)))
 }
 
-/// Returns whether a machine with the host name `host` may be the node `name`. Either may lack its domain.
+/// Returns whether a machine with the host name `host` may be the node `name`. Either of them may lack the domain.
 pub(super) fn is_called(host: &str, name: &str) -> bool {
     let (host, name) = (host.to_ascii_lowercase(), name.to_ascii_lowercase());
     let short = |full: &str| full.split('.').next().unwrap_or_default().to_owned();

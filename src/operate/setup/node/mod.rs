@@ -14,45 +14,45 @@ use serde::{Deserialize, Serialize};
 
 pub use self::look::{is_described, look};
 
-/// The facts that a machine reports about itself.
+/// The facts that a machine reports about itself to the setup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// The host name, from `uname -n`.
+    /// The machine's host name, as `uname -n` prints it.
     pub host: String,
     pub is_root: bool,
     /// The machine's wall clock, in milliseconds since 1970.
     pub at_millis: u64,
-    /// The version of Tandem.
+    /// The version of Tandem on the machine.
     pub tandem: String,
-    /// Versions of `pacemaker`, `corosync`, `pcs` and `podman`. `None` if the program is not installed or reports no
-    /// version.
+    /// Versions of `pacemaker`, `corosync`, `pcs` and `podman`. A version is `None` if the program is not installed or
+    /// prints none.
     pub versions: BTreeMap<String, Option<String>>,
     pub addresses: Vec<IpAddr>,
     pub dmi_uuid: Option<String>,
     pub corosync: Corosync,
-    /// The nodes that `corosync.conf` lists.
+    /// Names of the nodes in the machine's `corosync.conf`.
     pub cluster_nodes: Vec<String>,
     pub cib: Cib,
     pub data: Data,
     pub disk: Disk,
-    /// Ports that another program holds, such as `2379/tcp`.
+    /// Needed ports that another program holds, such as `2379/tcp`.
     pub taken: Vec<String>,
 }
 
-/// The content of `/etc/corosync/corosync.conf`.
+/// The kind of content of the machine's `/etc/corosync/corosync.conf`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Corosync {
     #[default]
     None,
     /// The example of a distribution's package: one node that no other machine can reach.
     Example,
-    /// A cluster with this name.
+    /// A real cluster with this name.
     Cluster(String),
     Unreadable(String),
 }
 
-/// The CIB on this machine's disk.
+/// The content of the CIB on the machine's disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cib {
     #[default]
@@ -64,7 +64,7 @@ pub enum Cib {
     Unreadable(String),
 }
 
-/// The content of the data dir.
+/// The content of etcd's data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Data {
     #[default]
@@ -73,15 +73,15 @@ pub enum Data {
     Unknown(String),
 }
 
-/// The file system of the data dir.
+/// The file system of etcd's data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Disk {
     pub free_bytes: u64,
-    /// The second slowest of 100 small writes, each synced.
+    /// Microseconds of the second slowest among 100 small writes, each synced; `None` if they failed.
     pub sync_micros: Option<u64>,
-    /// The reason why a test file could not be written.
+    /// The reason why the free space could not be read or a test file not be written; `None` if both succeeded.
     pub failure: Option<String>,
-    /// True if `member` in the data dir is itself a mount point.
+    /// True if the directory `member` in the data dir is itself a mount point.
     pub is_member_mounted: bool,
 }

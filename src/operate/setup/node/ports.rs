@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::os::clock;
 
-/// The word that a listener echoes.
+/// The bytes that a client sends to a test listener, and that the listener sends back.
 const WORD: [u8; 16] = *b"tandem setup 17\n";
-/// Interval at which a listener checks whether it should stop.
+/// Interval at which a test listener checks whether it is to stop.
 const BEAT: Duration = Duration::from_millis(50);
-/// Longest time until a client's word arrives. Our own client sends it at once.
+/// Longest time that a test listener waits for a client's bytes. Tandem's own client sends them at once.
 const FOR_THE_WORD: Duration = Duration::from_millis(500);
-/// Longest time for an answer, because a firewall may drop packets silently.
+/// Longest time that a client waits for an answer. A firewall may drop packets silently.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A port that one node needs at the other.
+/// A port of one node that the other node must reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Port {
     Pcsd,
@@ -48,7 +48,7 @@ impl Port {
         self == Self::Corosync
     }
 
-    /// Returns the port and its protocol, such as `2379/tcp`.
+    /// Returns the port's number and protocol, such as `2379/tcp`.
     pub fn word(self) -> String {
         format!("{}/{}", self.number(), if self.is_udp() { "udp" } else { "tcp" })
     }
@@ -58,7 +58,7 @@ impl Port {
     }
 }
 
-/// Returns those of `ports` that a program holds at `address`.
+/// Returns the ports among `ports` that a program already holds at `address`.
 pub fn taken(address: IpAddr, ports: &[Port]) -> Vec<Port> {
     let is_taken = |port: &Port| {
         let bound = if port.is_udp() {
@@ -71,7 +71,7 @@ pub fn taken(address: IpAddr, ports: &[Port]) -> Vec<Port> {
     ports.iter().copied().filter(is_taken).collect()
 }
 
-/// Listeners on ports. Dropping it stops them.
+/// Test listeners on ports, each with a thread. Dropping the value stops them.
 #[derive(Debug, Default)]
 pub struct Listeners {
     is_over: Arc<AtomicBool>,
@@ -79,7 +79,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens at `address` on those of `ports` that are free.
+    /// Starts a test listener at `address` on each free port among `ports`.
     pub fn open(address: IpAddr, ports: &[Port]) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let threads = ports.iter().filter_map(|port| listen(port.at(address), port.is_udp(), is_over.clone()).ok());
@@ -131,8 +131,8 @@ fn send_back(mut stream: TcpStream) -> io::Result<()> {
     if word == WORD { stream.write_all(&word) } else { Ok(()) }
 }
 
-/// Returns those of `ports` that cannot be reached at `address`. On a port in `whoever`, any listener counts as an
-/// answer.
+/// Returns the ports among `ports` that cannot be reached at `address`. On a port in `whoever` any program may answer;
+/// on the others a test listener must.
 pub fn closed(address: IpAddr, ports: &[Port], whoever: &[Port]) -> Vec<Port> {
     thread::scope(|scope| {
         let asked: Vec<_> = ports
@@ -179,7 +179,7 @@ fn ask_udp(at: SocketAddr) -> io::Result<()> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Returns the commands that open `ports` to the other node, one for each usual firewall.
+/// Returns the commands that open `ports` to the address `from`, one for each usual kind of firewall.
 pub fn ways_to_open(ports: &[Port], from: IpAddr) -> Vec<String> {
     let words =
         |separator: &str, form: &dyn Fn(&Port) -> String| ports.iter().map(form).collect::<Vec<_>>().join(separator);

@@ -4,7 +4,8 @@
 use super::{Cib, Corosync, Facts};
 use crate::operate::setup::description::Description;
 
-/// Returns whether the machine is in the described cluster: it has the cluster's name, only its nodes, and resources.
+/// Returns whether the machine is in the described cluster. It must have that cluster's name, no node but the described
+/// ones, and resources.
 pub(super) fn runs_it(description: &Description, facts: &Facts) -> bool {
     let wanted = &description.cluster;
     let is_described = |name: &String| description.nodes.iter().any(|node| node.name == *name);
@@ -18,8 +19,8 @@ pub(super) fn runs_it(description: &Description, facts: &Facts) -> bool {
         && facts.cluster_nodes.iter().all(is_described)
 }
 
-/// Returns the fault of a setup while the node at `at` runs the described cluster and the other node does not. Nothing
-/// on that node may be stopped.
+/// Returns the fault of a setup if the node at index `at` runs the described cluster and the other node does not. The
+/// fault names the command that brings the other node in, and stops nothing.
 pub(super) fn goes_on(description: &Description, at: usize, other: &Facts, its: &Facts) -> String {
     let (node, rest) = (&description.nodes[at].name, &description.nodes[1 - at]);
     let (name, address) = (&rest.name, rest.address);
@@ -46,7 +47,8 @@ mod tests {
     use super::super::judge::tests::judged;
     use super::*;
 
-    /// node2 serves. Its etcd must not be stopped, and its data are the current ones.
+    /// Asserts that setup names the command that brings node1 into the cluster which node2 runs. node2's etcd must not
+    /// be stopped, and its data is the current one.
     #[test]
     fn beside_a_node_of_this_very_cluster_the_way_on_is_named() {
         type More = fn(&mut NodeSeen, &mut NodeSeen);

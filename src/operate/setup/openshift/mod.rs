@@ -15,29 +15,28 @@ use crate::adapters::openshift::{machine, tnf};
 use crate::base::Fact;
 use crate::os::clock::Deadline;
 
-/// The cluster's name, whatever the description contains, because the operator expects this one.
+/// Name of the cluster on OpenShift, whatever the description contains, because OpenShift's operator expects it.
 pub const CLUSTER: &str = "TNF";
 const ETCD_AGENT: &str = "ocf:heartbeat:podman-etcd";
 const FENCE_AGENT: &str = "fence_redfish";
 const KUBELET: &str = "kubelet";
 const KUBELET_AGENT: &str = "systemd:kubelet";
-/// Options of kubelet's start: its time-out and its delay.
+/// Options of the start operation of kubelet's resource, with their values in milliseconds.
 const START: [(&str, &str, u64); 2] = [("timeout", "180s", 180_000), ("start-delay", "15s", 15_000)];
 
 const TITLES: [&str; 3] =
     ["the etcd operator's own set-up", "kubelet's resource", "etcd runs where kubelet runs, and after it"];
 
-/// The answer of OpenShift's API.
+/// The kubeconfig and the BMC passwords that setup has from OpenShift's API.
 #[derive(Debug)]
 pub struct Asked {
     pub kubeconfig: PathBuf,
-    /// The passwords of the BMCs, in the description's order of nodes.
+    /// The passwords of the BMCs, in the order of the description's nodes.
     pub passwords: [Secret; 2],
 }
 
-/// Asks the API by `kubeconfig` whether the operator leaves the set-up to us. Then makes `description` what the
-/// operator would use: its cluster name, a plain clone, and the BMCs that its Secrets describe. Returns a sentence for
-/// each fault.
+/// Asks OpenShift's API whether its operator leaves the set-up to Tandem. Then changes `description` to what the
+/// operator would use: its cluster name, a plain clone, and the BMCs in its Secrets. Returns a sentence for each fault.
 pub fn ask(kubeconfig: &Path, description: &mut Description) -> Result<Asked, Vec<String>> {
     is_left_to_us(&tnf::jobs(kubeconfig, machine::PATIENCE)).map_err(|why| vec![why])?;
     CLUSTER.clone_into(&mut description.cluster);
@@ -57,8 +56,8 @@ pub fn ask(kubeconfig: &Path, description: &mut Description) -> Result<Asked, Ve
     }
 }
 
-/// Observes the cluster as [`cluster::look`] does, and the operator's jobs through the API. The API does not answer
-/// while its etcd moves to Pacemaker; its answer before the set-up is enough then.
+/// Observes the cluster as [`cluster::look`] does, and the operator's jobs through OpenShift's API. While etcd moves to
+/// Pacemaker the API does not answer; the jobs then count as none, because they were checked before the set-up.
 pub fn look(programs: &Programs, asked: &Asked, end: Deadline) -> ClusterFacts {
     let jobs = match tnf::jobs(&asked.kubeconfig, end.at_most(machine::PATIENCE)) {
         Fact::Unknown(_) => Fact::Known(Vec::new()),
@@ -67,7 +66,8 @@ pub fn look(programs: &Programs, asked: &Asked, end: Deadline) -> ClusterFacts {
     ClusterFacts { jobs, ..cluster::look(programs, end) }
 }
 
-/// Returns the steps as [`cluster::steps`] does, in the operator's form.
+/// Returns the steps of the cluster as [`cluster::steps`] does, with the names, options and order of OpenShift's
+/// operator.
 pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<SetupStep> {
     if let Err(why) = is_left_to_us(&facts.jobs) {
         return vec![refused("operator", TITLES[0], on, why)];
@@ -109,7 +109,7 @@ pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<S
     steps
 }
 
-/// Refuses if the operator has jobs, because two set-ups of one cluster would undo each other's work.
+/// Fails if OpenShift's operator has jobs, because two set-ups of one cluster would undo each other's work.
 fn is_left_to_us(jobs: &Fact<Vec<String>>) -> Result<(), String> {
     match jobs {
         Fact::Known(jobs) if jobs.is_empty() => Ok(()),
@@ -167,7 +167,8 @@ fn kubelet(cib: &Cib, on: &str) -> Vec<SetupStep> {
     found.steps(KUBELET, title, on)
 }
 
-/// Returns the etcd resource. The pod's manifest has the image, certificates and settings, so the resource has none.
+/// Returns the wanted etcd resource on OpenShift. It has no image, certificates or settings, because the pod's manifest
+/// has them.
 fn etcd(description: &Description) -> Etcd {
     let drop_in = Wanted::new("drop_in_dependency", "true", Kind::Truth);
     Etcd {
