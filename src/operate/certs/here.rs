@@ -12,25 +12,25 @@ use crate::operate::certs::pki::{self, Files, Holder, Leaf, seen};
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// Longest time for Corosync's tool, which only reads a map in memory.
+/// Timeout of `corosync-cmapctl`, which only reads a map in memory.
 const COROSYNC: Duration = Duration::from_secs(5);
 
-/// Returns our own files.
+/// Returns the certificate files of Tandem's own CA on this node.
 pub(crate) fn files() -> Files {
     Files::at(pki::DIR)
 }
 
-/// This node in its cluster, with its configuration.
+/// This node, its peer and its etcd resource, for the commands about certificates.
 pub(crate) struct Here {
     pub(crate) context: Context,
     pub(crate) node: String,
     pub(crate) address: IpAddr,
-    /// The other node, if the cluster has one.
+    /// Name and address of the other node; `None` if the cluster has only this one.
     pub(crate) other: Option<(String, IpAddr)>,
 }
 
 impl Here {
-    /// Reads this node's part of the cluster's configuration.
+    /// Reads this node's name, address and peer from the parameters of its etcd resource.
     pub(crate) fn find(resource: Option<&str>) -> Result<Self, Failure> {
         let context = node::context(resource)?;
         let node = context.me.name.clone();
@@ -39,7 +39,7 @@ impl Here {
         Ok(Self { node, address: context.own_ip, other, context })
     }
 
-    /// Returns whether this node's etcd runs with the files of our own CA.
+    /// Returns whether this node's etcd uses the certificate files of Tandem's own CA.
     pub(crate) fn has_own_ca(&self) -> bool {
         let deployment = &self.context.deployment;
         let is_ours = |file: &Path, name: &str| file == files().path(name);
@@ -49,7 +49,7 @@ impl Here {
             && is_ours(&deployment.peer.cert, Leaf::Etcd.cert())
     }
 
-    /// Refuses certificates that are not of our own CA.
+    /// Fails unless this node's etcd uses certificates of Tandem's own CA.
     pub(crate) fn must_have_own_ca(&self) -> Result<(), Failure> {
         if self.context.deployment.manifest.is_some() {
             return Err(Failure(
@@ -63,13 +63,13 @@ impl Here {
         Err(Failure(format!("{file} is of your own making: type 'tandem certs install' with what takes its place")))
     }
 
-    /// Returns the ports of the etcd at `address`, for clients and for its peer.
+    /// Returns the client endpoint and the peer endpoint of the etcd at `address`.
     fn ports(&self, address: IpAddr) -> [Endpoint; 2] {
         let params = &self.context.params;
         [endpoint(address, params.client_port), endpoint(address, params.peer_port)]
     }
 
-    /// Returns the credentials that etcd's peer uses. Both ports accept them.
+    /// Returns the credentials with which etcd connects to its peer. Both of etcd's ports accept them.
     pub(crate) fn as_peer(&self) -> &Credentials {
         &self.context.deployment.peer_credentials
     }
@@ -90,7 +90,7 @@ impl Here {
     }
 }
 
-/// Returns the holder of this node's certificate. It has the node's name and addresses in the cluster, and all names of
+/// Returns the names for a new certificate of this node: the node's name and addresses in the cluster, and all names of
 /// the present certificate.
 pub(crate) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failure> {
     let there = files.leaf(Leaf::Etcd)?;
@@ -104,13 +104,14 @@ pub(crate) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failu
     Ok(holder)
 }
 
-/// Returns the addresses of `node` on Corosync's links, because an etcd may dial from any of them.
+/// Returns the addresses of `node` on Corosync's links, because etcd may connect to its peer from any of them.
 fn links(programs: &Programs, node: &str) -> Vec<IpAddr> {
     let output = programs.run("corosync-cmapctl", &["nodelist."], COROSYNC);
     output.map(|output| of_map(&output.stdout, node)).unwrap_or_default()
 }
 
-/// Parses lines such as `nodelist.node.0.ring0_addr (str) = 192.0.2.1`.
+/// Parses the addresses of `node` from lines of `corosync-cmapctl` such as
+/// `nodelist.node.0.ring0_addr (str) = 192.0.2.1`.
 fn of_map(map: &str, node: &str) -> Vec<IpAddr> {
     let entries: Vec<(&str, &str, &str)> = map
         .lines()
@@ -126,7 +127,8 @@ fn of_map(map: &str, node: &str) -> Vec<IpAddr> {
 }
 
 impl Here {
-    /// Returns the name of the cluster, for the name of its CA.
+    /// Returns the name of the Corosync cluster, which becomes a part of the CA's name. If it is unknown, returns this
+    /// node's name.
     pub(crate) fn cluster(&self) -> String {
         let output = self.context.programs.run("corosync-cmapctl", &["-g", "totem.cluster_name"], COROSYNC);
         let name = output.ok().and_then(|output| Some(output.stdout.split_once(" = ")?.1.trim().to_owned()));

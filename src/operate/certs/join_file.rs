@@ -12,22 +12,22 @@ use crate::operate::failure::Failure;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// The folder of all join files. A text that is no name of a node must not lead out of it.
+/// The directory of all join files. A text that is no node name must not lead out of this directory.
 const DIRECTORY: &str = "/etc/tandem";
 const FORMAT: u32 = 1;
-/// Seconds for which a file is valid.
+/// Seconds for which a join file is valid.
 pub(crate) const LASTS: u64 = 24 * 3_600;
 const LIMIT: u64 = 1 << 20;
 /// The largest accepted difference between the clocks of two nodes, in seconds.
 const CLOCKS_DIFFER: u64 = 3_600;
 
-/// The contents of the file.
+/// The contents of a join file, with which the other node joins a rotation of the CA.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct JoinFile {
     format: u32,
-    /// The kind of join file, so that a setup's join file is not taken for a rotation's.
+    /// The command that wrote the file, so that a setup's join file is not taken for a rotation's.
     kind: String,
-    /// The node that uses the file. `from` is the node that wrote it.
+    /// Name of the node that uses the join file. `from` is the node that wrote it.
     pub(crate) node: String,
     pub(crate) from: String,
     made: u64,
@@ -41,7 +41,8 @@ pub(crate) fn path(node: &str) -> PathBuf {
     Path::new(DIRECTORY).join(format!("certs-{}.join", node.replace('/', "-")))
 }
 
-/// Deletes expired files in [`DIRECTORY`], because the CA's key in them does not expire. Returns their paths.
+/// Deletes expired join files in [`DIRECTORY`], because the CA's key in them does not expire. Returns the paths of the
+/// deleted files.
 pub(crate) fn delete_void(now: u64) -> Vec<PathBuf> {
     delete_void_in(Path::new(DIRECTORY), now)
 }
@@ -79,7 +80,7 @@ impl JoinFile {
         Ok(path)
     }
 
-    /// Reads a file, or `input` if the path is `-`.
+    /// Reads a join file, or `input` if the path is `-`.
     pub(crate) fn read(file: &Path, input: impl Read) -> Result<Self, Failure> {
         let name = file.display();
         let bytes = match file.to_str() {
@@ -93,12 +94,13 @@ impl JoinFile {
         read.filter(|read| read.format == FORMAT && read.kind == KIND).ok_or_else(unlike)
     }
 
-    /// Returns whether the file has expired: a day after it was made, or if the clock that made it is far ahead.
+    /// Returns whether the join file has expired. It does so a day after it was made, or if it was made more than an
+    /// hour in the future.
     fn is_void(&self, now: u64) -> bool {
         now.saturating_sub(self.made) > LASTS || self.made.saturating_sub(now) > CLOCKS_DIFFER
     }
 
-    /// Returns the CA in the file. Fails if the file is for another node or has expired.
+    /// Returns the CA in the join file. Fails if the file is for another node than `node` or has expired.
     pub(crate) fn authority(&self, node: &str, now: u64) -> Result<Authority, Failure> {
         if self.node != node {
             let Self { node: other, .. } = self;

@@ -13,13 +13,13 @@ use crate::operate::certs::pki::rotation::{Look, Other, Site};
 use crate::os::clock::Deadline;
 use crate::os::output;
 
-/// Longest time for one query to an etcd.
+/// Timeout of one query to an etcd.
 const QUESTION: Duration = Duration::from_secs(3);
 /// Longest time until a restarted etcd serves. OpenShift waits equally long, because an etcd with much data starts
 /// slowly.
 const SERVES_AGAIN: Duration = Duration::from_secs(300);
 const LOOKS: Duration = Duration::from_millis(300);
-/// Longest time for etcd to end by itself.
+/// Longest time for etcd to stop by itself before podman kills it.
 const GRACE: Duration = Duration::from_secs(30);
 
 pub(crate) struct ThisNode<'a> {
@@ -61,8 +61,8 @@ impl ThisNode<'_> {
     }
 }
 
-/// Checks that both etcds will serve after a restart of `own`: every voter serves now, and no learner is about to be
-/// promoted.
+/// Checks that both etcds will serve after a restart of this node's etcd, `own`. Every voter must serve now, and no
+/// learner may be waiting for its promotion.
 fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) -> Result<(), String> {
     if !own.is_voter_with_leader() {
         return Err("this node's etcd is to be a voter with a leader first".to_owned());
@@ -80,8 +80,8 @@ fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) 
     }
 }
 
-/// Restarts etcd on this node. The announced restart keeps its member in the list, and Pacemaker's monitor waits until
-/// it is back. If this is cut off, the next start withdraws the announcement.
+/// Restarts etcd on this node. The restart is announced to the agents, so that its member stays in the list and
+/// Pacemaker's monitor waits for etcd. If this command is interrupted, the next start withdraws the announcement.
 pub(crate) fn restart(here: &Here) -> Result<(), String> {
     let Here { context, node, .. } = here;
     let failed = |error: crate::adapters::pacemaker::Error| error.to_string();
@@ -92,8 +92,8 @@ pub(crate) fn restart(here: &Here) -> Result<(), String> {
     serves
 }
 
-/// Withdraws the announcement of a restart that was cut off. Otherwise no stop before the next start would remove this
-/// node's member.
+/// Withdraws the announcement of an interrupted restart. While it exists, a stop does not remove this node's member
+/// before the next start.
 pub(crate) fn take_back(here: &Here) {
     let taken = attributes::tell(&here.context.programs, &here.node, &crate::decide::plan::Notice::RestartDone);
     if let Err(error) = taken {
@@ -128,7 +128,7 @@ mod tests {
         ("key_file", "/etc/tandem/pki/etcd.key"),
     ];
 
-    /// Returns node1 of two, with tools that record their calls.
+    /// Creates the node node1 of two, with fake tools that record their calls.
     fn node1(dir: &std::path::Path, podman: &str) -> Here {
         let note = format!("echo \"${{0##*/}} $*\" >> {}/called", dir.display());
         fake_program(dir, "crm_attribute", &note);
@@ -138,7 +138,8 @@ mod tests {
         Here { node: "node1".to_owned(), address: context.own_ip, other, context }
     }
 
-    /// An announcement that stays would prevent the next stop from removing the member.
+    /// Asserts that the announcement of a restart is withdrawn even if podman fails. Otherwise the next stop would not
+    /// remove the member.
     #[test]
     fn a_restart_is_announced_before_and_taken_back_also_where_podman_fails() {
         let dir = tempfile::tempdir().unwrap();
@@ -156,12 +157,13 @@ mod tests {
         );
     }
 
-    /// Returns the answer of an etcd: its own member, the leader, the voters and the learners.
+    /// Returns the observed state of an etcd: its own member, the leader, the voters and the learners.
     fn etcd(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Etcd {
         Etcd::of_test(me, leader, voters, learners)
     }
 
-    /// One of two voters is no majority. No node restarts if that would leave none, or reset a learner that is joining.
+    /// Asserts that an etcd is restarted only if both etcds serve afterwards. One of two voters is no majority, and the
+    /// restart must not reset a learner that is joining.
     #[test]
     fn nobody_restarts_unless_both_go_on_afterwards() {
         let two = || etcd(1, Some(1), &[1, 2], &[]);

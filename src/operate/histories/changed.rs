@@ -11,7 +11,7 @@ use super::logged::{Base, Step, is_between};
 use crate::adapters::data_dir::{Change, Keys};
 use crate::operate::failure::Failure;
 
-/// The change of a key since the fork.
+/// The kind of a key's change in one history since the fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -20,28 +20,28 @@ pub enum Kind {
     Deleted,
 }
 
-/// The state of the same key in the other history.
+/// The state of a changed key in the other history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InOther {
     Unchanged,
     Changed,
-    /// The other history has the same value, or neither has the key any more.
+    /// The other history has the same value, or neither history has the key any more.
     Same,
 }
 
-/// A key that one history changed.
+/// A key that one history changed since the fork, with its state in the other history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a> {
     pub key: &'a [u8],
     pub kind: Kind,
-    /// The revision of its last change; `None` if only the log has that change.
+    /// The revision of the key's last change; `None` if only etcd's write-ahead log has that change.
     pub revision: Option<u64>,
     pub is_uncertain: bool,
     pub in_other: InOther,
 }
 
-/// All keys that one history changed.
+/// All keys that one history changed since the fork.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     keys: BTreeMap<Bytes, One>,
@@ -49,9 +49,9 @@ pub(super) struct Changed {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct One {
-    /// 0 if only the log has the last change.
+    /// The revision of the key's last change; 0 if only etcd's write-ahead log has that change.
     revision: u64,
-    /// The hash of the key's value, if that is known.
+    /// The hash of the key's value; `None` if the key was deleted or its value is unknown.
     value: Option<u64>,
     is_deletion: bool,
     is_uncertain: bool,
@@ -68,7 +68,7 @@ struct OtherOne {
 }
 
 impl Changed {
-    /// Reads the keys with `prefix` that `history` changed after revision `fork`.
+    /// Reads the keys that `history` changed after the revision `fork` and that begin with `prefix`.
     pub(super) fn of(history: &Keys, fork: u64, prefix: &[u8], hashes: &Hashes) -> Result<Self, Failure> {
         let mut all = Self::default();
         let is_whole = history.compacted() <= fork;
@@ -115,7 +115,7 @@ impl Changed {
         Ok(())
     }
 
-    /// Reads the state of these keys in `other`.
+    /// Reads the state of the changed keys in the stored history `other`.
     pub(super) fn find_in(&mut self, other: &Keys, fork: u64, hashes: &Hashes) -> Result<(), Failure> {
         if self.keys.is_empty() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Changed {
         Ok(())
     }
 
-    /// Reads the state of these keys in a running etcd, as [`Changed::find_in`] does in a stored history.
+    /// Reads the state of the changed keys in a running etcd. [`Changed::find_in`] does the same for a stored history.
     pub(super) fn find_live(&mut self, mut state: State, fork: u64, hashes: &Hashes) {
         state.by_key();
         for (key, one) in &mut self.keys {
@@ -174,7 +174,7 @@ impl One {
         *self = Self { revision: 0, value: None, is_deletion: true, is_uncertain: !is_certain, ..*self };
     }
 
-    /// Notes that a key existed at the fork if it was created before that and never deleted since.
+    /// Records that the key existed at the fork if its creation, at revision `created`, was not after the fork.
     fn note_existence(&mut self, created: u64, fork: u64) {
         if self.existed.is_none() && (1..=fork).contains(&created) {
             self.existed = Some(true);
@@ -200,8 +200,8 @@ impl OtherOne {
     }
 }
 
-/// Returns whether a key existed at the fork, judged by its first change since then. Returns `None` if earlier changes
-/// may be compacted.
+/// Returns whether a key existed at the revision `fork`. `change` is the key's first change after that. Returns `None`
+/// if earlier changes may be compacted.
 fn existed(change: &Change, fork: u64, is_whole: bool) -> Option<bool> {
     match change.is_deletion {
         true => is_whole.then_some(true),

@@ -6,22 +6,22 @@
 use super::hashes::Mark;
 use crate::operate::failure::Failure;
 
-/// The first revision of every etcd, at which it is empty.
+/// The first revision of every etcd, at which it has no keys.
 pub(super) const FIRST: u64 = 1;
 
-/// The changes of a history at one revision.
+/// All changes that a history has at one revision.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) revision: u64,
     pub(super) marks: Vec<Mark>,
 }
 
-/// A history that is read from its beginning.
+/// One of the two compared histories, which is read change by change from its beginning.
 pub(super) struct Side<'a> {
     pub(super) groups: &'a mut dyn FnMut() -> Result<Option<Group>, Failure>,
-    /// The history is complete after this revision.
+    /// The revision after which the history has every change. Before that it has only the last change of each key.
     pub(super) whole_after: u64,
-    /// The last revision, as far as the history was read.
+    /// The last revision that was read so far.
     pub(super) end: u64,
 }
 
@@ -37,14 +37,15 @@ impl Side<'_> {
     }
 }
 
-/// The revision of the fork: `least` is certainly shared, nothing above `most` is.
+/// Bounds of the last revision that two histories share. The revision `least` is certainly shared, and none above
+/// `most` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub least: u64,
     pub most: u64,
 }
 
-/// Finds the fork of two histories.
+/// Finds the last revision that two histories share, as bounds.
 pub(super) fn find(mut one: Side<'_>, mut other: Side<'_>) -> Result<Fork, Failure> {
     let (mut left, mut right) = (one.next()?, other.next()?);
     let (mut least, mut most) = (FIRST, u64::MAX);
@@ -79,12 +80,14 @@ pub(super) fn find(mut one: Side<'_>, mut other: Side<'_>) -> Result<Fork, Failu
     Ok(Fork { least, most })
 }
 
-/// Judges a revision at which `side` has no change. Returns `Some(false)` if it would have one, else `None`.
+/// Judges a revision at which `side` has no change and the other history has one. Returns `Some(false)` if `side` would
+/// have the change too, and otherwise `None`.
 fn absent(side: &Side<'_>, revision: u64, has_ended: bool) -> Option<bool> {
     (side.is_whole_at(revision) || (has_ended && revision > side.end)).then_some(false)
 }
 
-/// Compares the changes of both histories at one revision. Returns `None` if the comparison cannot be certain.
+/// Returns whether both histories have the same changes at one revision. Returns `None` if that is uncertain, because a
+/// history is compacted there.
 fn agree(one: &mut [Mark], is_one_whole: bool, other: &mut [Mark], is_other_whole: bool) -> Option<bool> {
     one.sort_unstable();
     other.sort_unstable();

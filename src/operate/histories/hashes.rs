@@ -12,11 +12,11 @@ pub(super) struct Hashes {
     other: RandomState,
 }
 
-/// A change of a key at a revision, reduced for comparisons.
+/// A change of a key at a revision, reduced to hashes so that changes can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Mark {
     pub(super) key: u128,
-    /// A hash of everything that the change wrote, except the key.
+    /// Hash of everything that the change wrote, except the key.
     pub(super) content: u64,
 }
 
@@ -35,7 +35,7 @@ impl Hashes {
         Mark { key: self.key(&change.key), content }
     }
 
-    /// Returns the mark of the change that wrote `pair`.
+    /// Returns the [`Mark`] of the change that wrote `pair`.
     pub(super) fn of_pair(&self, pair: &Pair<'_>) -> Mark {
         let Pair { created, version, lease, value, .. } = pair;
         Mark { key: self.key(pair.key), content: self.other.hash_one((&false, created, version, lease, value)) }

@@ -9,24 +9,24 @@ use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::key_pages::Wanted;
 use crate::operate::failure::Failure;
 
-/// Longest time to read all keys, which may be gigabytes.
+/// Timeout for reading all keys of a running etcd, which may be gigabytes.
 const ALL: Duration = Duration::from_secs(300);
 
-/// Access to a running etcd.
+/// Access to the running etcd with which a history is compared.
 #[derive(Debug)]
 pub struct Live {
     pub endpoint: Endpoint,
     pub credentials: Credentials,
 }
 
-/// All keys at one revision, in the order of their last changes.
+/// All keys of a running etcd at one revision, in the order of their last changes.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) revision: u64,
     keys: Vec<Row>,
 }
 
-/// A key at that revision.
+/// A key of a running etcd: the revisions of its last change and its creation, and the hash of its value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) modified: u64,
@@ -36,7 +36,7 @@ pub(super) struct Row {
 }
 
 impl Live {
-    /// Reads all keys at revision `at`, or at the newest one. Returns `None` if etcd has compacted that revision.
+    /// Reads all keys at the revision `at`, or at the newest one. Returns `None` if etcd has compacted that revision.
     pub(super) fn state(&self, at: Option<u64>, hashes: &Hashes) -> Result<Option<State>, Failure> {
         let mut keys = Vec::new();
         let mut take = |pair: crate::adapters::etcd::key_pages::Pair<'_>| {
@@ -51,7 +51,7 @@ impl Live {
 }
 
 impl State {
-    /// Returns the changes of each revision, one group after the other.
+    /// Returns a reader of the changes. Each call of the reader returns all changes of the next revision.
     pub(super) fn groups(&self) -> impl FnMut() -> Result<Option<Group>, Failure> {
         let mut left = self.keys.as_slice();
         move || {
@@ -63,7 +63,7 @@ impl State {
         }
     }
 
-    /// Sorts the keys by their hashes for [`State::find`].
+    /// Sorts the keys by their hashes, which [`State::find`] needs.
     pub(super) fn by_key(&mut self) {
         self.keys.sort_unstable_by_key(|row| row.mark.key);
     }

@@ -7,16 +7,16 @@ use prost::bytes::Bytes;
 use crate::adapters::data_dir::{Keys, Logged, Request};
 use crate::operate::failure::Failure;
 
-/// The keys of the database that the log changes, in their state there.
+/// The keys of a stored database that etcd's write-ahead log changes afterwards, as the database has them.
 #[derive(Debug, Default)]
 pub(super) struct Base {
-    /// Keys that exist.
+    /// The keys that exist in the database.
     pub(super) existing: BTreeSet<Bytes>,
-    /// Keys by their lease, for the leases that the log revokes.
+    /// The keys that have each lease which the write-ahead log revokes, by lease id.
     leased: BTreeMap<i64, BTreeSet<Bytes>>,
 }
 
-/// A change that a request makes.
+/// A change that a request in etcd's write-ahead log makes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     Put { key: &'a Bytes, value: Option<&'a [u8]> },
@@ -25,7 +25,7 @@ pub(super) enum Step<'a> {
 }
 
 impl Base {
-    /// Reads the keys that the requests above `keys` may change.
+    /// Reads the keys of the database that the write-ahead log's later requests may change.
     pub(super) fn read(keys: &Keys) -> Result<Self, Failure> {
         let mut base = Self::default();
         if keys.above().is_empty() {
@@ -55,7 +55,8 @@ impl Base {
         Ok(base)
     }
 
-    /// Calls `take` with each change of the log, in order, and whether it certainly happened.
+    /// Calls `take` with each change that the write-ahead log's requests `above` make, in their order. The flag is true
+    /// if the change certainly happened.
     pub(super) fn steps(&mut self, above: &[Logged], mut take: impl FnMut(Step<'_>, bool)) {
         for logged in above {
             let is_certain = !logged.is_conditional;
@@ -102,7 +103,8 @@ fn range(request: &Request) -> Option<(&[u8], Option<&[u8]>)> {
     }
 }
 
-/// Returns whether `key` lies in the range from `from` to `end`, without `end`.
+/// Returns whether `key` lies in the range from `from` to `end`. `end` itself is not in the range, and `None` is no
+/// limit.
 pub(super) fn is_between(key: &[u8], from: &[u8], end: Option<&[u8]>) -> bool {
     key >= from && end.is_none_or(|end| key < end)
 }

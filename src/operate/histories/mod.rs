@@ -19,40 +19,41 @@ pub use self::changed::{InOther, Key, Kind};
 pub use self::fork::Fork;
 pub use self::live::Live;
 
-/// Most earlier states that are read from a running etcd. Each one precedes a change that the other history lacks.
+/// Largest number of earlier revisions at which a running etcd's keys are read. Each reading precedes a change that the
+/// other history lacks.
 const EARLIER_STATES: usize = 8;
 
-/// The history to compare with.
+/// The history with which another one is compared: a stored data dir or a running etcd.
 #[derive(Debug)]
 pub enum Other {
     Stored(Box<Keys>),
     Live(Box<Live>),
 }
 
-/// The result of a comparison.
+/// The result of the comparison of two histories.
 #[derive(Debug)]
 pub struct Difference {
     pub fork: Fork,
-    /// The last revisions of both histories.
+    /// The last revision of the first history; `other_revision` is that of the other one.
     pub revision: u64,
     pub other_revision: u64,
-    /// The revision to which the other history was compacted, if that is known.
+    /// The revision to which the other history was compacted; `None` if it is a running etcd.
     pub other_compacted: Option<u64>,
-    /// True if both histories have every change since the fork.
+    /// True if both histories have every change since the fork, so that no changed key is missing in the result.
     pub is_complete: bool,
-    /// True if the other history certainly lacks nothing.
+    /// True if the other history certainly has each change that the first one made since the fork.
     pub is_proven: bool,
     changed: Changed,
 }
 
 impl Difference {
-    /// Returns the keys that were changed since the fork, sorted.
+    /// Returns the keys that the first history changed since the fork, in their order.
     pub fn keys(&self) -> impl Iterator<Item = Key<'_>> {
         self.changed.keys()
     }
 }
 
-/// Compares the keys of `history` and `other` that begin with `prefix`.
+/// Compares `history` with `other`, for the keys that begin with `prefix`.
 pub fn compare(history: &Keys, other: &Other, prefix: &[u8]) -> Result<Difference, Failure> {
     let hashes = Hashes::default();
     let found = match other {
@@ -82,7 +83,8 @@ pub fn compare(history: &Keys, other: &Other, prefix: &[u8]) -> Result<Differenc
     Ok(Difference { fork, revision, other_revision, other_compacted, is_complete, is_proven, changed })
 }
 
-/// Returns the newest revision that both certainly share. A kept history notes that.
+/// Returns the newest revision that both histories certainly share, from the note that Tandem keeps with a stored
+/// history. Returns `None` without such a note.
 fn noted(history: &Keys, other: &Other) -> Option<u64> {
     let of = |keys: &Keys| keys.noted()?.alone_revision;
     let other = match other {
@@ -107,8 +109,8 @@ fn of_stored(history: &Keys, other: &Keys, hashes: &Hashes) -> Result<Found, Fai
     Ok(Found { fork, revision, other_revision, is_other_whole: true, state: None })
 }
 
-/// Compares with a running etcd, which has the newest change of each key. It also has those of an earlier revision
-/// until that is compacted.
+/// Finds the fork of a stored history and a running etcd. etcd has only the last change of each key, but its keys can
+/// also be read at earlier revisions that are not compacted.
 fn of_live(history: &Keys, live: &Live, hashes: &Hashes) -> Result<Found, Failure> {
     let compacted = || Failure("etcd compacts faster than its keys can be read: try again".to_owned());
     let newest = live.state(None, hashes)?.ok_or_else(compacted)?;
@@ -136,7 +138,7 @@ fn side<'a>(keys: &Keys, groups: &'a mut dyn FnMut() -> Result<Option<Group>, Fa
     Side { groups, whole_after: keys.compacted(), end: keys.compacted().max(fork::FIRST) }
 }
 
-/// Returns the changes of a history, grouped by revision.
+/// Returns a reader of a stored history. Each call of the reader returns all changes of the next revision.
 fn groups<'a>(
     keys: &Keys,
     hashes: &'a Hashes,
@@ -157,7 +159,7 @@ fn groups<'a>(
     })
 }
 
-/// Returns the last revision of a history's database.
+/// Returns the last revision in the database of a stored history.
 fn last(keys: &Keys) -> Result<u64, data_dir::Error> {
     Ok(keys.last_revision()?.max(keys.compacted()).max(fork::FIRST))
 }

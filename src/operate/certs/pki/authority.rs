@@ -15,14 +15,14 @@ use super::certificate::{self, Certificate};
 use super::{BACKDATED, CA_LASTS, Error, LEAF_LASTS, Result};
 use crate::base::utc;
 
-/// The beginning of a CA's name. Only a CA with this beginning is ours.
+/// The beginning of the name of each CA that Tandem makes. A CA with another name is not used.
 const OURS: &str = "Tandem CA of ";
-/// Most characters of the cluster's name in the CA's name, because a CommonName has 64.
+/// Largest number of characters of the cluster's name in the CA's name, because a CommonName has at most 64.
 const LONGEST_CLUSTER: usize = 28;
-/// Bytes of a serial number: enough that two random ones never collide.
+/// Bytes of a certificate's serial number, so many that two random numbers never collide.
 const SERIAL: usize = 16;
 
-/// A certificate and its key, each the content of a file.
+/// A certificate and its key, both in PEM.
 #[derive(Clone)]
 pub struct Pair {
     pub certificate_pem: String,
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Pair {
     }
 }
 
-/// The CA with its key.
+/// A CA of Tandem with its key, which can issue certificates.
 pub struct Authority {
     certificate: Certificate,
     certificate_pem: String,
@@ -50,7 +50,8 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Makes a new CA. Its name contains the time, so that two CAs of one cluster can be distinguished.
+    /// Creates a new CA for the cluster named `cluster`. The CA's name contains the time `now`, so that two CAs of one
+    /// cluster can be distinguished.
     pub fn new(cluster: &str, now: u64) -> Result<Self> {
         let cluster: String = cluster.chars().take(LONGEST_CLUSTER).collect();
         let name = format!("{OURS}{cluster}, {}", utc(now));
@@ -62,8 +63,8 @@ impl Authority {
         Self::load(&certificate_pem, &Zeroizing::new(key.serialize_pem()))
     }
 
-    /// Loads a CA: the certificate of `cert_pem` that belongs to `key_pem`. A bundle may contain certificates of other
-    /// CAs too.
+    /// Loads a CA from its key and its certificate. `cert_pem` may also contain certificates of other CAs; the one with
+    /// the key's public half is taken.
     pub fn load(cert_pem: &str, key_pem: &str) -> Result<Self> {
         let key = key(key_pem, "the CA's key")?;
         let all = certificate::read_all(cert_pem, "the CA's certificate")?;
@@ -88,17 +89,16 @@ impl Authority {
         &self.certificate
     }
 
-    /// Issues the certificate that the etcd of node `name` presents, both as a server and when it dials its peer. etcd
-    /// accepts a peer's certificate only if it contains the address that the peer dials from. So it must contain all
-    /// addresses of the node.
+    /// Issues the certificate that the etcd of the node `name` presents as a server, and as a client to its peer.
     ///
-    /// `reached_at` contains addresses and DNS names.
+    /// etcd accepts a peer's certificate only if it contains the address from which the peer connects. `reached_at`,
+    /// addresses and DNS names, must therefore contain all addresses of the node.
     pub fn node(&self, name: &str, reached_at: &[String], now: u64) -> Result<Pair> {
         let key = new_key()?;
         Ok(Pair { certificate_pem: self.node_with_key(name, reached_at, &key, now)?, key_pem: key })
     }
 
-    /// Issues such a certificate for an existing key.
+    /// Issues a certificate as [`Self::node`] does, but for an existing key.
     pub fn node_with_key(&self, name: &str, reached_at: &[String], key_pem: &str, now: u64) -> Result<String> {
         let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].map(|local| local.to_string());
         let own = [name.to_owned(), "localhost".to_owned()];
@@ -108,13 +108,13 @@ impl Authority {
         self.issue(name, names, &usages, key_pem, now)
     }
 
-    /// Issues a certificate for a client, which etcd's auth maps to the user `name`.
+    /// Issues a certificate for a client, and creates its key. etcd's auth maps the certificate to the user `name`.
     pub fn client(&self, name: &str, now: u64) -> Result<Pair> {
         let key = new_key()?;
         Ok(Pair { certificate_pem: self.client_with_key(name, &key, now)?, key_pem: key })
     }
 
-    /// Issues such a certificate for an existing key.
+    /// Issues a certificate as [`Self::client`] does, but for an existing key.
     pub fn client_with_key(&self, name: &str, key_pem: &str, now: u64) -> Result<String> {
         self.issue(name, Vec::new(), &[ExtendedKeyUsagePurpose::ClientAuth], key_pem, now)
     }
@@ -147,12 +147,12 @@ impl Authority {
     }
 }
 
-/// Makes a new key, as PEM.
+/// Creates a new private key, in PEM.
 pub(super) fn new_key() -> Result<Zeroizing<String>> {
     Ok(Zeroizing::new(KeyPair::generate().map_err(failed)?.serialize_pem()))
 }
 
-/// Returns the public half of a key, in the form that a certificate contains.
+/// Returns the public half of a private key, in the form in which a certificate contains it.
 pub(super) fn public_key(pem: &str) -> Result<Vec<u8>> {
     Ok(key(pem, "the key")?.subject_public_key_info())
 }
@@ -161,8 +161,8 @@ fn key(pem: &str, what: &str) -> Result<KeyPair> {
     KeyPair::from_pem(pem).map_err(|error| Error::NoKey { what: what.to_owned(), why: error.to_string() })
 }
 
-/// Returns the parameters that must be equal whenever the CA is made or loaded. They determine the issuer's name and
-/// key identifier in each certificate.
+/// Returns the parameters of a CA with this name, for its creation and for its loading. They must be equal in both
+/// cases, because they determine the issuer's name and key identifier in each issued certificate.
 fn ca_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);
@@ -178,7 +178,8 @@ fn common_name(name: &str) -> DistinguishedName {
     all
 }
 
-/// Makes a serial number. rcgen would derive it from the key, which a renewed certificate shares with its predecessor.
+/// Draws a random serial number. rcgen would derive the number from the key, but a renewed certificate has the same key
+/// as its predecessor.
 fn serial() -> Result<SerialNumber> {
     let mut bytes = [0; SERIAL];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::Failed("this machine has no random numbers".to_owned()))?;
@@ -201,7 +202,7 @@ fn failed(error: rcgen::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// 2026-11-23.
+    /// The time at which the tests issue certificates, 2026-11-23, in seconds since 1970.
     const NOW: u64 = 1_795_400_000;
 
     fn node(authority: &Authority, now: u64) -> Certificate {

@@ -13,37 +13,37 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::{Error, Result};
 
-/// Characters in a line of PEM.
+/// Number of characters in a line of PEM.
 const LINE: usize = 64;
 
-/// A parsed certificate.
+/// The parts of a certificate that operators and checks need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     pub der: Vec<u8>,
     pub subject: String,
     pub issuer: String,
-    /// The names of subject and issuer in DER, because trust compares these bytes.
+    /// The subject's name in DER, because trust compares these bytes. `issuer_der` is that of the issuer.
     pub subject_der: Vec<u8>,
     pub issuer_der: Vec<u8>,
     common_name: Option<String>,
-    /// The names and addresses of the subject.
+    /// The DNS names and addresses in the certificate's subject alternative name.
     pub names: Vec<String>,
-    /// Seconds since 1970. So is `ends`.
+    /// The time from which the certificate is valid, in seconds since 1970. `ends` is the time until which it is valid.
     pub begins: u64,
     pub ends: u64,
     pub is_ca: bool,
     pub for_servers: bool,
     pub for_clients: bool,
-    /// The serial number, in hexadecimal.
+    /// The certificate's serial number, in hexadecimal.
     pub serial: String,
-    /// The public key in the form that the certificate contains.
+    /// The certificate's public key, in the form in which the certificate contains it.
     pub public_key: Vec<u8>,
-    /// SHA-256 of the certificate, in hexadecimal.
+    /// SHA-256 of the whole certificate, in hexadecimal.
     pub fingerprint: String,
 }
 
 impl Certificate {
-    /// Parses `der`. Errors call it `what`.
+    /// Parses the DER certificate `der`. An error calls it `what`.
     pub fn read(der: &[u8], what: &str) -> Result<Self> {
         let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
         let (_, parsed) = X509Certificate::from_der(der).map_err(|error| unreadable(error.to_string()))?;
@@ -75,12 +75,12 @@ impl Certificate {
         })
     }
 
-    /// Returns the CommonName of the subject.
+    /// Returns the CommonName of the certificate's subject, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.common_name.as_deref()
     }
 
-    /// Returns the IP addresses among the names.
+    /// Returns the IP addresses in the certificate's subject alternative name.
     pub fn addresses(&self) -> Vec<IpAddr> {
         self.names.iter().filter_map(|name| name.parse().ok()).collect()
     }
@@ -99,7 +99,7 @@ impl Certificate {
     }
 }
 
-/// Parses every certificate of a PEM text. Fails if there is none.
+/// Parses every certificate in a PEM text. Fails if there is none. An error calls the text `what`.
 pub fn read_all(pem: &str, what: &str) -> Result<Vec<Certificate>> {
     let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
     let ders: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
@@ -110,7 +110,7 @@ pub fn read_all(pem: &str, what: &str) -> Result<Vec<Certificate>> {
     ders.iter().map(|der| Certificate::read(der, what)).collect()
 }
 
-/// Parses the first certificate of a PEM text, which is the leaf of a chain.
+/// Parses the first certificate in a PEM text, which is the leaf of a chain. An error calls the text `what`.
 pub fn first(pem: &str, what: &str) -> Result<Certificate> {
     let mut all = read_all(pem, what)?;
     Ok(all.swap_remove(0))

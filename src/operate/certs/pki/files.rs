@@ -17,15 +17,15 @@ use super::{
 use crate::os::{ofd_lock, wiped};
 use crate::records::state_file;
 
-/// Only the owner may read and write.
+/// Mode of certificate and key files: only the owner may read and write them.
 const MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
-/// Longest file that is read, in bytes: many times the usual size.
+/// Largest size of a certificate or key file that is read, in bytes: many times the usual size.
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// The lock file that a program locks while it changes the files.
+/// Name of the file that a program locks while it changes the certificate files.
 const LOCK: &str = ".lock";
 
-/// The reason why a file was not read or written.
+/// The reason why a certificate or key file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
     #[error("cannot read {path}: {source}")]
@@ -38,7 +38,7 @@ pub enum Failed {
     Made(#[from] super::Error),
 }
 
-/// A certificate and its key.
+/// One of the two certificates that Tandem's CA issues for a node: etcd's, and that of etcdctl as a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     Etcd,
@@ -61,21 +61,21 @@ impl Leaf {
     }
 }
 
-/// The node that a certificate is for, with its names.
+/// The node for which a certificate is issued, with the names that the certificate contains.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub node: String,
-    /// All addresses and DNS names at which the node may be reached, or from which it may dial.
+    /// All addresses and DNS names at which clients reach the node, or from which the node connects to its peer.
     pub reached_at: Vec<String>,
 }
 
-/// The directory of the certificates.
+/// The directory of the certificate and key files, usually [`super::DIR`].
 #[derive(Clone, Debug)]
 pub struct Files {
     dir: PathBuf,
 }
 
-/// An exclusive lock. While it exists, no other program changes the files.
+/// An exclusive lock on the certificate files. While this value exists, no other Tandem command changes the files.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "it ends with the file")] fs::File);
 
@@ -96,12 +96,12 @@ impl Files {
         self.path(name).exists()
     }
 
-    /// Returns whether the node has the CA's certificate and key.
+    /// Returns whether this node has the certificate and the key of Tandem's CA.
     pub fn has_authority(&self) -> bool {
         self.has(CA_CERT) && self.has(CA_KEY)
     }
 
-    /// Takes the lock, or fails if another program has it.
+    /// Takes the exclusive lock on the certificate files. Fails if another program has it.
     pub fn lock(&self) -> Result<Lock, Failed> {
         let path = self.path(LOCK);
         self.make_dir()?;
@@ -114,14 +114,15 @@ impl Files {
         Err(Failed::Busy(self.dir.display().to_string()))
     }
 
-    /// Makes the directory and restricts it to its owner.
+    /// Creates the directory of the certificate files, and lets only its owner enter it.
     pub fn make_dir(&self) -> Result<(), Failed> {
         let made = DirBuilder::new().recursive(true).mode(DIR_MODE).create(&self.dir);
         let closed = made.and_then(|()| fs::set_permissions(&self.dir, fs::Permissions::from_mode(DIR_MODE)));
         closed.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
     }
 
-    /// Reads a whole file, which is wiped from memory when it is dropped. Returns `None` if there is no file.
+    /// Reads the file `name` in a buffer that is wiped from memory after use. Returns `None` if the file does not
+    /// exist.
     pub fn read(&self, name: &str) -> Result<Option<Zeroizing<String>>, Failed> {
         let path = self.path(name);
         let failed = |source| Failed::Read { path: path.display().to_string(), source };
@@ -135,14 +136,14 @@ impl Files {
         }
     }
 
-    /// Reads a file that must exist, as [`read`](Self::read) does.
+    /// Reads the file `name` as [`Self::read`] does. Fails if the file does not exist.
     pub fn need(&self, name: &str) -> Result<Zeroizing<String>, Failed> {
         let missing =
             || Failed::Read { path: self.path(name).display().to_string(), source: ErrorKind::NotFound.into() };
         self.read(name)?.ok_or_else(missing)
     }
 
-    /// Replaces a file durably.
+    /// Replaces the file `name` by one rename, and syncs it.
     pub fn write(&self, name: &str, text: &str) -> Result<(), Failed> {
         self.make_dir()?;
         let path = self.path(name);
@@ -150,7 +151,7 @@ impl Files {
             .map_err(|source| Failed::Write { path: path.display().to_string(), source })
     }
 
-    /// Removes a file if it exists.
+    /// Removes the file `name` if it exists.
     pub fn remove(&self, name: &str) -> Result<(), Failed> {
         let path = self.path(name);
         match fs::remove_file(&path) {
@@ -161,18 +162,18 @@ impl Files {
         }
     }
 
-    /// Parses the certificates of a file. Returns none if there is no file.
+    /// Parses the certificates in the file `name`. Returns an empty list if the file does not exist.
     pub fn certificates(&self, name: &str) -> Result<Vec<Certificate>, Failed> {
         let Some(text) = self.read(name)? else { return Ok(Vec::new()) };
         Ok(read_all(&text, &self.path(name).display().to_string())?)
     }
 
-    /// Parses the trusted authorities.
+    /// Parses the certificates of the CAs that etcd on this node trusts, from `ca.crt`.
     pub fn bundle(&self) -> Result<Vec<Certificate>, Failed> {
         self.certificates(CA_CERT)
     }
 
-    /// Parses the certificate of `leaf`, if there is one.
+    /// Parses the certificate of `leaf`. Returns `None` if its file does not exist.
     pub fn leaf(&self, leaf: Leaf) -> Result<Option<Certificate>, Failed> {
         Ok(self.certificates(leaf.cert())?.into_iter().next())
     }
@@ -183,13 +184,13 @@ impl Files {
         Ok(authority::public_key(&key).is_ok_and(|public_key| public_key == certificate.public_key))
     }
 
-    /// Loads the CA in use.
+    /// Loads the CA in use, from `ca.crt` and `ca.key`.
     pub fn authority(&self) -> Result<Authority, Failed> {
         Ok(Authority::load(&self.need(CA_CERT)?, &self.need(CA_KEY)?)?)
     }
 
-    /// Loads the CA that will replace the present one, if a rotation is in progress. At the end of a rotation its key
-    /// is already that of the CA in use.
+    /// Loads the new CA of a rotation in progress; `None` if there is none. At the end of a rotation, the new CA's key
+    /// is already in `ca.key`.
     pub fn next(&self) -> Result<Option<Authority>, Failed> {
         let Some(certificate) = self.read(NEXT_CERT)? else { return Ok(None) };
         let from =
@@ -202,25 +203,24 @@ impl Files {
         Ok(Some(from(CA_KEY)??))
     }
 
-    /// Returns the CA that must issue now. A node that trusts this node's present certificate also trusts another one
-    /// of the same CA.
+    /// Returns the CA that issues this node's certificates now: the issuer of the present one. The other node already
+    /// trusts the certificates of this CA.
     pub fn issuing(&self) -> Result<Authority, Failed> {
         let shown = self.leaf(Leaf::Etcd)?.map(|leaf| leaf.issuer_der);
         let next = self.next()?.filter(|next| Some(&next.certificate().subject_der) == shown.as_ref());
         next.map_or_else(|| self.authority(), Ok)
     }
 
-    /// Replaces the certificate of `leaf` with one from `authority`. An existing key stays, so that one rename is
-    /// enough.
+    /// Replaces the certificate of `leaf` with one from `authority`. A usable key stays, so that one rename is enough.
     pub fn renew(&self, leaf: Leaf, authority: &Authority, holder: &Holder, now: u64) -> Result<(), Failed> {
         let there = self.read(leaf.key())?.filter(|key| authority::public_key(key).is_ok());
         let Some(key) = there else { return self.renew_with_new_key(leaf, authority, holder, now) };
         self.write(leaf.cert(), &certificate(leaf, authority, holder, &key, now)?)
     }
 
-    /// Replaces the certificate and the key of `leaf`. Between the two renames they do not belong together, so a
-    /// handshake at that moment fails. If the renewal is cut off there, any later renewal repairs the pair with the
-    /// present key.
+    /// Replaces the certificate and the key of `leaf`. A handshake between the two renames fails, because certificate
+    /// and key do not belong together then. If the command is interrupted there, the next renewal issues a certificate
+    /// for the key on disk.
     pub fn renew_with_new_key(
         &self,
         leaf: Leaf,
@@ -242,7 +242,7 @@ impl Files {
         synced.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
     }
 
-    /// Writes the replacement of `name` next to it and syncs it.
+    /// Writes the new content of the file `name` to a temporary file next to it, and syncs that. Returns its path.
     fn aside(&self, name: &str, text: &str) -> Result<PathBuf, Failed> {
         self.make_dir()?;
         let path = self.path(&format!(".{name}.new"));

@@ -16,35 +16,36 @@ pub use self::certificate::{Certificate, first, read_all};
 pub use self::files::{Failed, Files, Holder, Leaf, Lock};
 pub use self::trust::{Use, is_der_trusted, is_trusted};
 
-/// The directory of all these files, with mode 0700.
+/// Path of the directory with the files of Tandem's CA, which has the mode 0700.
 pub const DIR: &str = "/etc/tandem/pki";
-/// The trusted certificates: the CA's, and during a rotation those of the old and the new one.
+/// Name of the file with the trusted CA certificates: one, or during a rotation those of the old and the new CA.
 pub const CA_CERT: &str = "ca.crt";
-/// The CA's key. Both nodes have it, so that each can renew certificates without the other's disk.
+/// Name of the file with the CA's key. Both nodes have it, so that each can renew certificates without the other.
 pub const CA_KEY: &str = "ca.key";
-/// The certificate that etcd presents to clients and to its peer, also when it dials the peer.
+/// Name of the file with the certificate that etcd presents to clients and to its peer, also when it connects to the
+/// peer.
 pub const ETCD_CERT: &str = "etcd.crt";
 pub const ETCD_KEY: &str = "etcd.key";
-/// The certificate of `etcdctl`.
+/// Name of the file with the client certificate for `etcdctl`.
 pub const CLIENT_CERT: &str = "client.crt";
 pub const CLIENT_KEY: &str = "client.key";
-/// During a rotation, the certificate and the key of the new CA.
+/// Name of the file with the new CA's certificate during a rotation. `NEXT_KEY` is that of its key.
 pub const NEXT_CERT: &str = "next.crt";
 pub const NEXT_KEY: &str = "next.key";
-/// The user of `etcdctl` if etcd's auth is enabled.
+/// The etcd user in etcdctl's client certificate, which counts if etcd's auth is enabled.
 pub const CLIENT: &str = "root";
 
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
-/// Lifetime of the CA, in seconds.
+/// Lifetime of Tandem's CA, in seconds: ten years.
 pub const CA_LASTS: u64 = 3_652 * DAY;
-/// Lifetime of the certificates that it issues, in seconds.
+/// Lifetime of a certificate that Tandem's CA issues, in seconds.
 pub const LEAF_LASTS: u64 = 365 * DAY;
-/// Seconds by which a certificate begins before it is made. The other node's clock may be behind, and would reject a
-/// certificate that begins in its future.
+/// Seconds by which a certificate's validity begins before its creation. The other node's clock may be behind, and that
+/// node rejects a certificate that begins in its future.
 pub const BACKDATED: u64 = HOUR;
 
-/// The reason why there is no certificate.
+/// The reason why a certificate or a CA could not be read or made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("{what} is no certificate that can be read: {why}")]

@@ -10,22 +10,23 @@ use std::fmt::Display;
 use super::files::{Failed, Files, Holder, Leaf};
 use super::{Authority, CA_CERT, CA_KEY, Certificate, NEXT_CERT, NEXT_KEY};
 
-/// Seconds. A younger CA is replaced only on request.
+/// Age in seconds below which a CA is replaced only if the operator asks for it.
 const FRESH: u64 = 24 * 3_600;
 
-/// The order in which the nodes restart their etcds. The first one is where the rotation began.
+/// The part of a node in a rotation. The first node is the one on which the rotation began, and it restarts its etcd
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     First,
     Second,
 }
 
-/// The certificates that an etcd's process has read, as observed on all of its ports.
+/// The certificates that a running etcd uses, as both of its ports show them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RotationSeen {
-    /// The issuers of the certificates that it presents, in DER.
+    /// The issuer of the certificate that each port presents, in DER.
     pub issuers: Vec<Vec<u8>>,
-    /// The subjects of the authorities that each port trusts, in DER.
+    /// The subjects of the CAs that each port trusts, in DER.
     pub trusts: Vec<Vec<Vec<u8>>>,
 }
 
@@ -43,18 +44,19 @@ impl RotationSeen {
     }
 }
 
-/// The etcd of the other node.
+/// The observed etcd of the other node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Other {
     /// The cluster has no other node.
     None,
     Seen(RotationSeen),
-    /// The reason why it could not be observed.
+    /// The reason why the other node's etcd could not be observed.
     Unseen(String),
 }
 
 impl Other {
-    /// Checks a condition of the other node. Without another node it always holds.
+    /// Checks a condition on the other node's etcd. Without another node the condition always holds. The error is
+    /// `not_yet`, or that the other etcd does not answer.
     fn holds(&self, is_so: impl Fn(&RotationSeen) -> bool, not_yet: &str) -> Result<(), String> {
         match self {
             Self::None => Ok(()),
@@ -65,24 +67,25 @@ impl Other {
     }
 }
 
-/// An observation of both etcds.
+/// The observed etcds of both nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     pub own: Result<RotationSeen, String>,
     pub other: Other,
-    /// `Ok` if etcd will serve after a restart. Otherwise the condition that the restart must wait for.
+    /// `Ok` if etcd will serve after a restart of this node's etcd. The error is what the restart must wait for.
     pub may_restart: Result<(), String>,
 }
 
-/// The contents of a node's files.
+/// The CAs in a node's certificate files, by their subjects in DER.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The subject of the new CA.
+    /// The subject of the rotation's new CA; `None` if no rotation is in progress.
     pub next: Option<Vec<u8>>,
     pub bundle: Vec<Vec<u8>>,
-    /// The issuers of the leaves in this node's files.
+    /// The issuers of etcd's and etcdctl's certificates in this node's files. An empty issuer marks a pair of files
+    /// that do not belong together.
     pub leaves: Vec<Vec<u8>>,
-    /// True if `ca.key` is the new CA's key.
+    /// True if the key in `ca.key` is that of the rotation's new CA.
     pub signs_with_next: bool,
 }
 
@@ -110,15 +113,15 @@ impl State {
     }
 }
 
-/// A change to this node.
+/// A step of a rotation on this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotationStep {
-    /// Trusts the new CA in addition to the old one, from etcd's next start.
+    /// The step after which this node trusts the new CA in addition to the old one, from etcd's next start.
     Trust,
     Restart,
-    /// Issues this node's certificates from the new CA.
+    /// The step that issues this node's certificates from the new CA.
     Issue,
-    /// Trusts the old CA no longer, from etcd's next start.
+    /// The step after which this node trusts only the new CA, from etcd's next start.
     Drop,
     Finish,
 }
@@ -135,18 +138,18 @@ impl Display for RotationStep {
     }
 }
 
-/// The next action on this node.
+/// The next action of a rotation on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     Do(RotationStep),
-    /// The rotation must wait for this condition.
+    /// The rotation must wait for the condition in the text.
     Wait(String),
-    /// All certificates are of the new CA. The old one stays trusted, as the operator requested.
+    /// All certificates are of the new CA. The old CA stays trusted, because the operator asked for that.
     Kept,
     Done,
 }
 
-/// Returns the next action of a rotation. With `keep_old` the old CA stays trusted.
+/// Returns the next action of a rotation on this node. If `keep_old` is true, the old CA stays trusted.
 pub fn next(state: &State, look: &Look, role: Role, keep_old: bool) -> Next {
     match walk(state, look, role, keep_old) {
         Ok(next) => next,
@@ -198,18 +201,18 @@ fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, 
     Ok(Next::Do(RotationStep::Finish))
 }
 
-/// The parts of this node that a rotation uses.
+/// Access to both etcds for a rotation on this node.
 pub trait Site {
     fn look(&mut self) -> Look;
-    /// Restarts etcd without removing its member, and waits until it serves.
+    /// Restarts this node's etcd without removing its member, and waits until etcd serves.
     fn restart(&mut self) -> Result<(), String>;
-    /// Receives each single change before it is made.
+    /// Is called before each single change, with the name of what changes. An error stops the rotation.
     fn about_to(&mut self, _what: &str) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// The reason why a step was not done.
+/// The reason why a step of a rotation was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
     #[error(transparent)]
@@ -220,7 +223,8 @@ pub enum Stopped {
     Site(String),
 }
 
-/// Observes, and performs at most one step. Returns that step, or what the rotation waits for.
+/// Observes both etcds, and performs at most one step of the rotation. Returns that step, or what the rotation waits
+/// for.
 pub fn advance(
     files: &Files,
     site: &mut impl Site,
@@ -284,8 +288,8 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
     Ok(())
 }
 
-/// Makes the new CA unless there is one. Returns `None` if the CA in use is less than a day old, because a repeated
-/// command must not begin another rotation. The operator requests that with `again`.
+/// Creates the new CA of a rotation, or returns the one of a rotation in progress. Returns `None` if the CA in use is
+/// less than a day old, because a repeated command must not begin another rotation. `again` begins one nevertheless.
 pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Option<Authority>, Failed> {
     if let Some(next) = files.next()? {
         return Ok(Some(next));
@@ -303,8 +307,8 @@ pub fn is_fresh(files: &Files, now: u64) -> Result<bool, Failed> {
     Ok(now.saturating_sub(files.authority()?.certificate().begins) < FRESH)
 }
 
-/// Makes `next` the new CA. Returns whether this node already trusts only that CA, so that nothing is left to do. A CA
-/// that was adopted earlier, and is trusted, counts as old from then on.
+/// Makes `next` the new CA of the rotation on this node. Returns true if this node already trusts only `next`, so that
+/// nothing is left to do. If a new CA was adopted before and is trusted, it counts as an old one afterwards.
 pub fn adopt(files: &Files, next: &Authority) -> Result<bool, Failed> {
     let there = files.next()?;
     let subject = |authority: &Authority| authority.certificate().fingerprint.clone();

@@ -8,11 +8,12 @@ use super::site_certs::PeerSeen;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::trust::{Looked, look};
 
-/// Longest time for a connection and for the handshake. An etcd that starts or is busy needs a while.
+/// Timeout of a connection to etcd. An etcd that starts or is busy needs a while.
 const CONNECT: Duration = Duration::from_secs(2);
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// Observes each of `ports`. Fails with the reason unless all of them answer.
+/// Reads the certificate that each of etcd's `ports` presents, and the CAs that it trusts. Fails with the reason unless
+/// all ports answer.
 pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> {
     let mut seen = PeerSeen::default();
     for endpoint in ports {
@@ -30,13 +31,13 @@ pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> 
 }
 
 impl PeerSeen {
-    /// Returns the part of the observation that a rotation needs.
+    /// Returns the issuers and the trusted CAs of all ports, which a rotation needs.
     pub fn summary(&self) -> RotationSeen {
         let leaves = self.chains.iter().filter_map(|chain| chain.first());
         RotationSeen { issuers: leaves.map(|leaf| leaf.issuer_der.clone()).collect(), trusts: self.trusts.clone() }
     }
 
-    /// Returns whether every port presents exactly this certificate.
+    /// Returns whether every port presents exactly `certificate`.
     pub fn show(&self, certificate: &Certificate) -> bool {
         !self.chains.is_empty()
             && self

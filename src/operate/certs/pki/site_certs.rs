@@ -13,7 +13,7 @@ use super::trust::{Use, is_trusted};
 use super::{Certificate, Error, read_all};
 use crate::base::utc;
 
-/// The files to install, as text and with their paths.
+/// The certificate and the key to install, as text and with their paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     pub cert: &'a Path,
@@ -22,32 +22,31 @@ pub struct Given<'a> {
     pub key_pem: &'a str,
 }
 
-/// The authorities that this node trusts, from the present file or from its replacement.
+/// The CA certificates that this node trusts, or is to trust, with the path of their file.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundle<'a> {
     pub file: &'a Path,
     pub certificates: &'a [Certificate],
 }
 
-/// The other node, where etcd must accept the certificates.
+/// The other node, where etcd must accept the certificates to install.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub node: String,
     pub address: IpAddr,
-    /// The certificates that its etcd presents and the authorities that it trusts. The error is the reason why they are
-    /// unknown.
+    /// What the other node's etcd presents and trusts. The error is the reason why that is unknown.
     pub seen: Result<PeerSeen, String>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct PeerSeen {
-    /// The chain that each port presents, the leaf first.
+    /// The certificate chain that each of etcd's ports presents, the leaf first.
     pub chains: Vec<Vec<Certificate>>,
-    /// The subjects that each of its ports trusts, in DER.
+    /// The subjects of the CAs that each of etcd's ports trusts, in DER.
     pub trusts: Vec<Vec<Vec<u8>>>,
 }
 
-/// The reason why certificates must not be installed.
+/// The reason why certificates of another CA must not be installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error(transparent)]
@@ -86,7 +85,8 @@ pub enum Unfit {
     DropsTheOther { file: String, node: String, issuer: String },
 }
 
-/// Checks that etcd on `node`, at `address`, could serve with `given` at `now`.
+/// Checks that the etcd of `node` could serve at `address` with the certificate `given` at the time `now`. Returns the
+/// certificate.
 pub fn check(
     given: &Given<'_>,
     node: &str,
@@ -125,8 +125,8 @@ pub fn check(
     Ok(leaf)
 }
 
-/// Checks a bundle that will replace another one: it must contain only valid CAs, and trust the other node's
-/// certificates.
+/// Checks CA certificates that are to replace the trusted ones. They must be valid CAs, and the other node's
+/// certificates must be trusted by them.
 pub fn check_bundle(bundle: &Bundle<'_>, other: Option<&Peer>, now: u64) -> Result<(), Unfit> {
     let file = bundle.file.display().to_string();
     for one in bundle.certificates {
@@ -166,14 +166,14 @@ fn belong_together(given: &Given<'_>, chain: &[Certificate]) -> Result<(), Unfit
     }
 }
 
-/// Checks a chain for both uses: as a server and as a client.
+/// Checks that `bundle` trusts a chain for both uses: as a server at `address` and as a client.
 fn trusted_by_both(chain: &[Certificate], address: IpAddr, bundle: &[Certificate], now: u64) -> Result<(), String> {
     is_trusted(chain, bundle, Use::Server(&address.to_string()), now)?;
     is_trusted(chain, bundle, Use::Client, now)
 }
 
-/// Checks that the other node trusts the chain. Only the names of its authorities are known, so the check uses those
-/// that this node has too.
+/// Checks that the other node trusts the chain. Only the names of its trusted CAs are known, so the check uses those of
+/// this node's CAs that have such a name.
 fn trusted_there(
     chain: &[Certificate],
     cert: &str,

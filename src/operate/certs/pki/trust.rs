@@ -11,22 +11,23 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use super::Certificate;
 use crate::adapters::https::tls;
 
-/// The purpose of a certificate.
+/// The use for which a certificate is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use<'a> {
-    /// Presented to a client that connects to this address or DNS name.
+    /// A server presents the certificate to a client that connects to this address or DNS name.
     Server(&'a str),
-    /// Presented to a server.
+    /// A client presents the certificate to a server.
     Client,
 }
 
-/// Checks that a program that trusts `bundle` accepts `chain` for `wanted` at `now`. The chain has the leaf first.
+/// Checks that a program that trusts `bundle` accepts `chain` for the use `wanted` at the time `now`. The chain has the
+/// leaf first.
 pub fn is_trusted(chain: &[Certificate], bundle: &[Certificate], wanted: Use<'_>, now: u64) -> Result<(), String> {
     let ders = |certificates: &[Certificate]| certificates.iter().map(der).collect::<Vec<_>>();
     is_der_trusted(&ders(chain), &ders(bundle), wanted, now)
 }
 
-/// Checks DER certificates as [`is_trusted`] does. Skips unreadable certificates of `bundle`.
+/// Checks DER certificates as [`is_trusted`] does. Unreadable certificates in `bundle` are skipped.
 pub fn is_der_trusted(
     chain: &[CertificateDer<'static>],
     bundle: &[CertificateDer<'static>],
@@ -69,7 +70,8 @@ mod tests {
     use super::*;
     use crate::os::clock;
 
-    /// `openssl req -x509` makes such a certificate.
+    /// Asserts that a CA's own certificate is accepted only if `bundle` contains exactly this certificate.
+    /// `openssl req -x509` makes such certificates.
     #[test]
     fn an_authoritys_own_certificate_is_trusted_where_the_bundle_holds_that_very_one() {
         let made = || {

@@ -5,18 +5,18 @@ use std::cell::{Cell, RefCell};
 use super::*;
 use crate::operate::certs::pki::{Use, is_trusted};
 
-/// The date 2026-11-23.
+/// The time of the tests, 2026-11-23, in seconds since 1970.
 const NOW: u64 = 1_795_400_000;
 const NODES: [&str; 2] = ["node1", "node2"];
-/// More than the number of changes in a rotation.
+/// A number that exceeds the number of changes in a rotation.
 const ALL: usize = 60;
 
 struct World {
     _dir: tempfile::TempDir,
     files: [Files; 2],
-    /// The authorities that each etcd read at its last start. `None` while the node is off.
+    /// The CAs that each etcd read at its last start. `None` while the node is off.
     loaded: RefCell<[Option<Vec<Certificate>>; 2]>,
-    /// The number of changes before the power fails.
+    /// The number of further changes until the fake power cut.
     left: Cell<usize>,
     made: RefCell<Vec<String>>,
 }
@@ -67,7 +67,7 @@ impl World {
         Some(RotationSeen { issuers: vec![issuer.clone(), issuer], trusts: vec![trusts.clone(), trusts] })
     }
 
-    /// Checks that both nodes accept each other's certificate, if they run or if either restarts next.
+    /// Asserts that each node accepts the other's certificate, with the CAs of its last start and of its next one.
     fn is_served(&self, when: &str) {
         for (at, other) in [(0, 1), (1, 0)] {
             let leaf = self.files[at].leaf(Leaf::Etcd).unwrap().unwrap();
@@ -95,7 +95,7 @@ impl World {
         done
     }
 
-    /// Advances both nodes in turns until each is done or waits only for the other.
+    /// Advances both nodes in turns until each is done or waits only for the other one.
     fn settle(&self) -> [Next; 2] {
         for _ in 0..ALL {
             let both = [0, 1].map(|at| {
@@ -197,7 +197,7 @@ fn killed_before_each_change_and_typed_again_it_ends_the_same() {
     panic!("it was killed each time");
 }
 
-/// Both nodes restart, in either order. Only the files survive.
+/// Asserts that a node that loses its power at any change is accepted after its return. Only its files survive.
 #[test]
 fn a_node_that_loses_its_power_at_any_change_comes_back_and_is_served() {
     for left in 0..ALL {
@@ -256,7 +256,7 @@ fn the_old_ca_stays_where_somebody_wants_that_and_goes_when_the_same_is_typed_wi
     world.is_over(&new);
 }
 
-/// Each node began a rotation, and one of them joins the other's. Its own new CA then counts as old.
+/// Asserts that of two rotations begun at once, the joined one counts. The other one's new CA then counts as old.
 #[test]
 fn of_two_rotations_at_once_the_one_that_is_joined_counts() {
     let world = World::new();
@@ -287,14 +287,14 @@ fn subject(name: &str) -> Vec<u8> {
     name.as_bytes().to_vec()
 }
 
-/// Returns an etcd on its two ports: the issuer of the leaf that each shows, and the authorities that each trusts.
+/// Returns a fake etcd with two ports: the issuer of the certificate that each presents, and the CAs that each trusts.
 fn ports(issuers: [&str; 2], trusts: [&[&str]; 2]) -> RotationSeen {
     let trusted = |port: &[&str]| port.iter().map(|name| subject(name)).collect();
     RotationSeen { issuers: issuers.map(subject).to_vec(), trusts: trusts.map(trusted).to_vec() }
 }
 
-/// Returns the contents of this node's files: the CAs in its bundle, the issuers of its two leaves, and whether
-/// `ca.key` is the new CA's.
+/// Returns the [`State`] of a node's files: the trusted CAs, the issuers of its two certificates, and whether `ca.key`
+/// is the new CA's key.
 fn state(bundle: &[&str], leaves: [&str; 2], signs_with_next: bool) -> State {
     State {
         next: Some(subject("new")),
@@ -308,27 +308,27 @@ const BOTH: &[&str] = &["old", "new"];
 const OLD: &[&str] = &["old"];
 const NEW: &[&str] = &["new"];
 
-/// Returns an etcd before a rotation.
+/// Returns a fake etcd before a rotation: it uses and trusts only the old CA.
 fn old() -> RotationSeen {
     ports(["old"; 2], [OLD; 2])
 }
 
-/// Returns an etcd that was restarted with both CAs.
+/// Returns a fake etcd that trusts both CAs and still presents a certificate of the old one.
 fn both() -> RotationSeen {
     ports(["old"; 2], [BOTH; 2])
 }
 
-/// Returns an etcd with its new certificate.
+/// Returns a fake etcd that trusts both CAs and presents a certificate of the new one.
 fn new() -> RotationSeen {
     ports(["new"; 2], [BOTH; 2])
 }
 
-/// Returns an etcd that was restarted with only the new CA.
+/// Returns a fake etcd that uses and trusts only the new CA.
 fn alone() -> RotationSeen {
     ports(["new"; 2], [NEW; 2])
 }
 
-/// A row for each condition that a step waits for, because each condition prevents that a node is locked out.
+/// Asserts that each step waits for each of its conditions, because each prevents that a node is locked out.
 #[test]
 fn each_step_waits_for_what_it_needs_of_both_etcds() {
     let (begun, issued) = (state(BOTH, ["old"; 2], false), state(BOTH, ["new"; 2], false));
@@ -354,7 +354,7 @@ fn each_step_waits_for_what_it_needs_of_both_etcds() {
     }
 }
 
-/// The same steps with their conditions met, and steps that were interrupted.
+/// Asserts that each step is done once its conditions are met, also if it was interrupted before.
 #[test]
 fn each_step_is_done_once_nothing_is_in_its_way() {
     let (first, second) = (Role::First, Role::Second);
@@ -382,8 +382,8 @@ fn each_step_is_done_once_nothing_is_in_its_way() {
     }
 }
 
-/// Cut off between a key and its certificate. The pair does not belong together, so it is issued again although the
-/// certificate is of the new CA.
+/// Asserts that a certificate is issued again if it does not fit its key, although the new CA issued it. A command was
+/// interrupted between the two files.
 #[test]
 fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
     let world = World::new();
@@ -403,7 +403,7 @@ fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
     }
 }
 
-/// A site without etcd that ignores all changes.
+/// A fake site without etcd, which accepts every change.
 struct Unwatched;
 
 impl super::Site for Unwatched {
@@ -416,7 +416,7 @@ impl super::Site for Unwatched {
     }
 }
 
-/// New leaves are issued by the new CA only if `ca.key` is that CA's key.
+/// Asserts that `signs_with_next` is true only if `ca.key`, which signs new certificates, is the new CA's key.
 #[test]
 fn whose_key_signs_is_read_from_the_key_itself() {
     let world = World::new();
@@ -427,7 +427,7 @@ fn whose_key_signs_is_read_from_the_key_itself() {
     assert!(State::read(files).unwrap().signs_with_next);
 }
 
-/// Adopting the same CA twice changes nothing. Once that CA is the only one, joining is complete.
+/// Asserts that adopting one CA twice changes nothing. Joining is complete once that CA is the only trusted one.
 #[test]
 fn joining_again_keeps_the_ca_to_come_and_one_that_is_in_use_alone_is_not_begun_again() {
     let world = World::new();

@@ -7,12 +7,12 @@ use rcgen::{
 use super::{Peer, PeerSeen};
 use crate::operate::certs::pki::{Certificate, read_all};
 
-/// The date 2026-11-23.
+/// The time of the tests, 2026-11-23, in seconds since 1970.
 pub(crate) const NOW: u64 = 1_795_400_000;
 pub(crate) const ADDRESS: &str = "192.0.2.1";
 pub(crate) const PEER: &str = "192.0.2.2";
 
-/// A company's CA.
+/// A fake CA of a company, which is not Tandem's own.
 pub(crate) struct Ca {
     pub(crate) issuer: Issuer<'static, KeyPair>,
     pub(crate) pem: String,
@@ -33,7 +33,7 @@ impl Ca {
         read_all(&self.pem, "it").unwrap()
     }
 
-    /// Issues a certificate, with `change` applied to its parameters. Returns the certificate and its key.
+    /// Issues a certificate with parameters that `change` modifies. Returns the certificate and its key in PEM.
     pub(crate) fn leaf(&self, change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
         let mut params = CertificateParams::new([ADDRESS.to_owned()]).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];

@@ -92,7 +92,8 @@ fn a_file_of_cas_keeps_the_other_node_in() {
     assert!(check(&both, Some(&silent)).unwrap_err().contains("does not answer"));
 }
 
-/// A node uses its certificate as a server and as a client. An intermediate CA may allow only one of the two.
+/// Asserts that a chain is refused if its intermediate CA allows only one of the two uses. A node needs its certificate
+/// as a server and as a client.
 #[test]
 fn a_chain_that_is_good_for_one_use_alone_is_refused() {
     let company = ca("Company CA", 2040);
