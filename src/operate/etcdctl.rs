@@ -41,8 +41,8 @@ impl Call {
     }
 }
 
-/// Returns the call of etcdctl with the arguments `typed` against this node's etcd, or against the peer's if this
-/// node's does not run. `has_terminal` is true if standard input and output are a terminal.
+/// Returns the etcdctl command with the arguments `typed`. It runs against this node's etcd, or against the peer's if
+/// this node's does not run. `has_terminal` is true if standard input and output are a terminal.
 pub fn call(resource: Option<&str>, typed: &[OsString], has_terminal: bool) -> Result<Call, Failure> {
     node::must_be_root()?;
     let context = node::context(resource)?;

@@ -11,7 +11,7 @@ use super::logged::{Base, Step, is_between};
 use crate::adapters::data_dir::{Change, Keys};
 use crate::operate::failure::Failure;
 
-/// The kind of a key's change in one history since the fork.
+/// The kind of a key's change since the revision at which two etcd histories fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -20,7 +20,7 @@ pub enum Kind {
     Deleted,
 }
 
-/// The state of a changed key in the other history.
+/// The state in the other etcd history of a key that one history changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InOther {
@@ -30,7 +30,7 @@ pub enum InOther {
     Same,
 }
 
-/// A key that one history changed since the fork, with its state in the other history.
+/// A key that one etcd history changed since the fork, with its state in the other history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a> {
     pub key: &'a [u8],
@@ -41,7 +41,7 @@ pub struct Key<'a> {
     pub in_other: InOther,
 }
 
-/// All keys that one history changed since the fork.
+/// All keys that one etcd history changed since its fork from the other one.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     keys: BTreeMap<Bytes, One>,
@@ -59,7 +59,7 @@ struct One {
     other: OtherOne,
 }
 
-/// The state of a key in the other history.
+/// The state of a changed key in the other etcd history.
 #[derive(Clone, Copy, Debug, Default)]
 struct OtherOne {
     value: Option<u64>,

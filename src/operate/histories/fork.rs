@@ -9,14 +9,14 @@ use crate::operate::failure::Failure;
 /// The first revision of every etcd, at which it has no keys.
 pub(super) const FIRST: u64 = 1;
 
-/// All changes that a history has at one revision.
+/// All changes that an etcd history has at one revision.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) revision: u64,
     pub(super) marks: Vec<Mark>,
 }
 
-/// One of the two compared histories, which is read change by change from its beginning.
+/// One of the two compared etcd histories, which is read change by change from its beginning.
 pub(super) struct Side<'a> {
     pub(super) groups: &'a mut dyn FnMut() -> Result<Option<Group>, Failure>,
     /// The revision after which the history has every change. Before that it has only the last change of each key.
@@ -37,7 +37,7 @@ impl Side<'_> {
     }
 }
 
-/// Bounds of the last revision that two histories share. The revision `least` is certainly shared, and none above
+/// Bounds of the last revision that two etcd histories share. The revision `least` is certainly shared, and none above
 /// `most` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fork {

@@ -12,7 +12,7 @@ pub(super) struct Hashes {
     other: RandomState,
 }
 
-/// A change of a key at a revision, reduced to hashes so that changes can be compared.
+/// A change of a key at a revision, reduced to hashes so that the changes of two histories can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Mark {
     pub(super) key: u128,

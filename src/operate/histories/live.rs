@@ -12,7 +12,7 @@ use crate::operate::failure::Failure;
 /// Timeout for reading all keys of a running etcd, which may be gigabytes.
 const ALL: Duration = Duration::from_secs(300);
 
-/// Access to the running etcd with which a history is compared.
+/// Access to the running etcd with which a stored history is compared.
 #[derive(Debug)]
 pub struct Live {
     pub endpoint: Endpoint,

@@ -103,8 +103,8 @@ fn range(request: &Request) -> Option<(&[u8], Option<&[u8]>)> {
     }
 }
 
-/// Returns whether `key` lies in the range from `from` to `end`. `end` itself is not in the range, and `None` is no
-/// limit.
+/// Returns whether `key` lies in the range from `from` to `end`. `end` itself is not in the range; `None` means no
+/// upper limit.
 pub(super) fn is_between(key: &[u8], from: &[u8], end: Option<&[u8]>) -> bool {
     key >= from && end.is_none_or(|end| key < end)
 }

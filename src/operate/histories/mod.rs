@@ -23,25 +23,25 @@ pub use self::live::Live;
 /// other history lacks.
 const EARLIER_STATES: usize = 8;
 
-/// The history with which another one is compared: a stored data dir or a running etcd.
+/// The etcd history with which another one is compared: that of a stored data dir or of a running etcd.
 #[derive(Debug)]
 pub enum Other {
     Stored(Box<Keys>),
     Live(Box<Live>),
 }
 
-/// The result of the comparison of two histories.
+/// The result of the comparison of two etcd histories.
 #[derive(Debug)]
 pub struct Difference {
     pub fork: Fork,
-    /// The last revision of the first history; `other_revision` is that of the other one.
+    /// The last revision of the first of the compared histories; `other_revision` is that of the other one.
     pub revision: u64,
     pub other_revision: u64,
     /// The revision to which the other history was compacted; `None` if it is a running etcd.
     pub other_compacted: Option<u64>,
     /// True if both histories have every change since the fork, so that no changed key is missing in the result.
     pub is_complete: bool,
-    /// True if the other history certainly has each change that the first one made since the fork.
+    /// True if the other history certainly has the final value of each key that the first one changed since the fork.
     pub is_proven: bool,
     changed: Changed,
 }
@@ -53,7 +53,7 @@ impl Difference {
     }
 }
 
-/// Compares `history` with `other`, for the keys that begin with `prefix`.
+/// Compares the etcd history `history` with `other`, for the keys that begin with `prefix`.
 pub fn compare(history: &Keys, other: &Other, prefix: &[u8]) -> Result<Difference, Failure> {
     let hashes = Hashes::default();
     let found = match other {

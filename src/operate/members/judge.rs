@@ -11,7 +11,7 @@ use crate::decide::members::{
 };
 use crate::operate::failure::Failure;
 
-/// A change of the members, or a stop of one, that an operator asks about.
+/// The question of an operator: a change of the members, or the stop of one member.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     Stop(String),
@@ -25,7 +25,7 @@ pub enum Wanted {
         new: Option<Newcomer>,
     },
     Add(Newcomer),
-    /// The removal of a member that an earlier command has already removed, by the typed name.
+    /// The removal of a member that an earlier command has already removed. The field is the name that the operator typed.
     Removed(String),
 }
 
@@ -87,7 +87,8 @@ impl After {
     }
 }
 
-/// Judges the change `wanted` by the rules. `outlook` has the facts about a stop of the named node, if that is a node of a pair.
+/// Judges the change `wanted` by the member rules, and returns its plan. `outlook` has the facts about a stop of the named node, if that
+/// node is in a pair.
 pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
     let turn = Turn { membership: &seen.membership, outlook };
     let (voters, healthy) = (seen.membership.voters().count(), seen.membership.healthy());
@@ -143,7 +144,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Returns the rules that forbid the change `wanted` now. The list is empty if it is allowed.
+    /// Returns the member rules that forbid the change `wanted` now. The list is empty if it is allowed.
     fn forbidden(&self, wanted: &Wanted) -> Result<Vec<Forbidden>, Failure> {
         let wish = match wanted {
             Wanted::Stop(node) => return self.stop(node),

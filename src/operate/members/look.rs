@@ -28,14 +28,14 @@ const AND_A_BIT: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct MembersSeen {
     pub cluster_id: u64,
-    /// The key of another command's or this command's member-change lock; `None` if there is no lock.
+    /// The etcd key of the member-change lock, which this or another command has taken; `None` if there is no lock.
     pub lock: Option<String>,
     pub membership: Membership,
     /// Further facts about each member, for reports and requests. The rules do not use them.
     pub details: BTreeMap<MemberId, Detail>,
     /// True if the alarm NOSPACE keeps etcd from every write, and so also from the lock that a member change needs.
     pub no_space: bool,
-    /// The reason why the members' Machines could not be read; `None` also if no kubeconfig is configured.
+    /// The reason why the members' Machines could not be read. `None` if they were read, or if no kubeconfig is configured.
     pub machines_unknown: Option<String>,
     /// The reason why the wanted number of voters is unknown; `None` if it is known.
     pub wanted_unknown: Option<String>,
@@ -46,7 +46,7 @@ pub struct Detail {
     pub client_urls: Vec<String>,
     pub index: Option<u64>,
     pub db_bytes: Option<u64>,
-    /// `Some(true)` if a hook delays the deletion of the member's Machine; `None` if it has no known Machine.
+    /// `Some(true)` if a hook delays the deletion of the member's Machine; `None` if the member has no known Machine.
     pub is_protected: Option<bool>,
     /// The endpoint at which this member itself answered; `None` if it did not answer.
     pub endpoint: Option<Endpoint>,
@@ -137,7 +137,7 @@ pub(super) fn look_twice(source: &Source) -> Result<MembersSeen, Failure> {
     Ok(second)
 }
 
-/// Asks all endpoints in parallel, so that a hanging endpoint does not delay the others.
+/// Requests the members' state from all endpoints in parallel, so that a hanging endpoint does not delay the others.
 fn ask_all(endpoints: &[Endpoint], credentials: &Credentials) -> Vec<(Endpoint, Heard)> {
     let deadline = Deadline::after(PATIENCE + AND_A_BIT);
     let asked: Vec<_> = endpoints
@@ -196,7 +196,7 @@ fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
     }
 }
 
-/// Builds the rules' facts about the members from their answers. The member list is that of `reference`.
+/// Builds the facts about the members, which the member rules judge, from the members' answers. The member list is that of `reference`.
 pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, Heard)]) -> MembersSeen {
     let list = reference.list.clone().unwrap_or_default();
     let of = |member: &Listed| {
@@ -302,7 +302,7 @@ fn health(listed: &Listed, heard: Option<&Heard>, reference: &Said) -> Health {
     }
 }
 
-/// Adds the facts about the members' Machines, or the reason why reading them failed.
+/// Adds the facts about the members' Machines to `seen`, or the reason why reading them failed.
 pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>) {
     let machines = match read {
         Ok(machines) => machines,

@@ -130,8 +130,8 @@ fn a_member_is_found_by_any_of_its_names_and_another_is_told_who_there_is() {
     assert_eq!(unknown, "no member is called 'node7'; there are: node1, node2, node3");
 }
 
-/// Asserts that a Machine's deletion and its hook reach the rules, and decide whether its learner may be promoted. The Machines come from
-/// a fake of the Kubernetes API.
+/// Asserts that a Machine's deletion and its deletion hook decide whether the learner on it may be promoted. The Machines come from a
+/// fake of the Kubernetes API.
 #[test]
 fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
     use crate::adapters::openshift::machines::{Api, Machines, fake_api::FakeApi};

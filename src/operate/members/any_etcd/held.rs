@@ -11,9 +11,9 @@ use crate::adapters::etcd::member_lock::Taken;
 use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
-/// Lifetime in seconds of the member-change lock after the last renewal of its lease, for a command that was killed.
+/// Lifetime of the member-change lock's lease, in seconds. The lock of a killed command expires after this time.
 pub(in crate::operate::members) const LEASE_S: i64 = 10;
-/// Time after a renewal of the lock's lease during which a step may begin. The rest of the lease ([`LEASE_S`]) is longer than [`STEP`].
+/// Time after a renewal of the lock's lease in which a step may begin. The lease then still lasts longer than [`STEP`].
 const COUNTS: Duration = Duration::from_secs(5);
 /// Timeout of one request that changes the member list.
 pub(super) const STEP: Duration = Duration::from_secs(4);

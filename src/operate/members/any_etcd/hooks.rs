@@ -9,7 +9,8 @@ use crate::decide::members::Member;
 use crate::operate::failure::Failure;
 use crate::operate::members::source::Source;
 
-/// Number of times that a command sets the hook of one Machine. If another client removes the hook as often, it does so on purpose.
+/// Number of times that a command sets the deletion hook of one Machine. If another client removes the hook as often, it does so on
+/// purpose.
 const TRIES: usize = 3;
 
 #[derive(Debug, Default)]
@@ -20,12 +21,13 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    /// Returns whether the command may still set the hook of the learner's Machine, so that it observes the members once more.
+    /// Returns whether the command may still set the deletion hook of the learner's Machine, so that it observes the members once more.
     pub(super) fn may_be_put_on(&self) -> bool {
         self.put_on < TRIES
     }
 
-    /// Sets the hook on the learner's Machine before the learner is promoted. Returns a message for the operator if the hook was written.
+    /// Sets the deletion hook on the learner's Machine before the learner is promoted. Returns a message for the operator if the hook was
+    /// written.
     pub(super) fn before_promotion(&mut self, source: &Source, seen: &MembersSeen) -> Result<Option<String>, Failure> {
         let unprotected =
             |member: &&Member| seen.details.get(&member.id).is_some_and(|one| one.is_protected == Some(false));
@@ -41,7 +43,7 @@ impl Hooks {
             .then(|| format!("the deletion of {}'s Machine waits for it", learner.shown())))
     }
 
-    /// Records that the member `id` is being removed. The hook stays on its Machine until a majority no longer lists the member.
+    /// Records that the member `id` is being removed. The deletion hook stays on its Machine until a majority no longer lists the member.
     pub(super) fn leaves(&mut self, id: MemberId, seen: &MembersSeen) {
         let is_protected = seen.details.get(&id).is_some_and(|detail| detail.is_protected == Some(true));
         let member = seen.membership.member(id).filter(|_| is_protected);
@@ -49,8 +51,8 @@ impl Hooks {
         self.leaves = member.map(|member| (id, member.shown(), names(member))).or(self.leaves.take());
     }
 
-    /// Removes the hook from the removed member's Machine once a majority confirms the removal. Returns a message for the operator. A
-    /// failure does not undo the member change.
+    /// Removes the deletion hook from the removed member's Machine once a majority confirms the removal. Returns a message for the
+    /// operator. A failure does not undo the member change.
     pub(super) fn after_removal(&mut self, source: &Source, seen: &MembersSeen) -> Option<String> {
         let is_gone =
             |(id, ..): &mut (MemberId, _, _)| seen.membership.is_confirmed && seen.membership.member(*id).is_none();
@@ -81,7 +83,7 @@ mod tests {
     }
 
     impl World {
-        /// Creates three voters that have Machines with hooks, and a learner that has a Machine without one.
+        /// Creates three voters that have Machines with deletion hooks, and a learner that has a Machine without one.
         fn new(has_operator: bool) -> Self {
             let (fake_api, dir) = (FakeApi::start(has_operator), tempfile::tempdir().unwrap());
             for id in 1..=4 {

@@ -8,7 +8,7 @@ use crate::os::clock::Deadline;
 /// Time after which a waiting command prints an unchanged reason again.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// The last message that a waiting command printed, from which follows whether the next one is due.
+/// The last message of a waiting command, which decides when the next message is due.
 #[derive(Debug, Default)]
 pub(in crate::operate::members) struct Progress {
     last: Option<Told>,

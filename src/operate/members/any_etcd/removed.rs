@@ -35,8 +35,8 @@ impl Removed {
         self.new.as_deref() == Some(peer_url)
     }
 
-    /// Writes this record to etcd before the member is removed. If the write fails, the removal continues, but a repeated command will be
-    /// refused.
+    /// Writes the record of a removal to etcd before the member is removed. If the write fails, the removal continues, but a repeated
+    /// command will be refused.
     pub(super) fn note(&self, endpoint: &Endpoint, credentials: &Credentials) {
         let text = serde_json::to_string(self).unwrap_or_default();
         if let Err(error) = blocking::note_removal(endpoint, credentials, &text, PATIENCE) {

@@ -7,7 +7,7 @@ use crate::operate::failure::Failure;
 use crate::operate::members::order::Order;
 use crate::operate::members::source::endpoint;
 
-/// An operator's order, translated into the rules' [`Wish`] about members that exist.
+/// An operator's order, translated into a [`Wish`] about listed members.
 #[derive(Debug)]
 pub(super) struct Meant {
     pub(super) word: &'static str,
@@ -31,8 +31,8 @@ impl From<Failure> for Wrong {
     }
 }
 
-/// Translates an operator's order into the rules' [`Wish`]. `removed` is the last removed member; it is used if the order names a member
-/// that is no longer listed.
+/// Translates an operator's order into a [`Wish`] about listed members. `removed` is the last removed member; it is used if the order
+/// names a member that is no longer listed.
 pub(super) fn meant(order: &Order, membership: &Membership, removed: Option<&Removed>) -> Result<Meant, Wrong> {
     let plain = |word, node: &str, wish| Meant { word, node: node.to_owned(), wish, new: None, allow_fewer: false };
     Ok(match order {

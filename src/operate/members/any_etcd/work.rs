@@ -106,7 +106,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Reports what was done to a Machine's hook: to the log, to the operator, and in the result.
+    /// Reports what was done to a Machine's deletion hook: in the log, to the operator, and in the command's result.
     fn did(&mut self, what: Option<String>) -> Result<(), Failure> {
         if let Some(what) = what {
             log::info!("{what}");
@@ -189,8 +189,8 @@ fn lost() -> Failure {
     Failure("the lock of this change was lost before its next step: type the same again".to_owned())
 }
 
-/// Returns the leader, and each member's id with whether it is a learner and has started. A difference shows that the membership has
-/// changed.
+/// Returns the leader's id, and each member's id with two flags: it is a learner, and it has started. A difference shows that the
+/// membership has changed.
 pub(in crate::operate::members) fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
     let of = |member: &Member| (member.id, member.is_learner, member.has_started());
     (membership.leader, membership.members.iter().map(of).collect())

@@ -89,8 +89,7 @@ fn saved(api: &Api, directory: &Path) -> Result<Option<Replaced>, Trouble> {
     }
 }
 
-/// Stores in the change which objects are deleted next. Returns whether that differs from the stored state, so that the file must be
-/// written.
+/// Stores in `change` the objects that are deleted next. Returns whether they are new, so that the change's file must be written.
 fn is_noted(change: &mut Change, replaced: Replaced) -> bool {
     let before = change.openshift.replace(replaced);
     before != change.openshift

@@ -51,7 +51,7 @@ pub(super) struct Work {
     pub(super) copied: Option<(Deadline, u64)>,
     /// True if this run of the command has started the new node.
     pub(super) is_started: bool,
-    /// True if this run of the command has tried to set the hook on the new member's Machine.
+    /// True if this run of the command has tried to set the deletion hook on the new member's Machine.
     pub(super) is_protected: bool,
     /// Path of the file with the token that both pcsds accept.
     pub(super) token: PathBuf,
@@ -185,7 +185,8 @@ impl Work {
         Ok(changed(&self.change, look, std::mem::take(&mut self.made), seconds))
     }
 
-    /// Removes the hook from the old member's Machine. If the new machine has the same name, the hook belongs to it and stays.
+    /// Removes the deletion hook from the old member's Machine. If the new machine has the same name, the hook belongs to the new machine
+    /// and stays.
     fn unprotected(&self, look: &Look) -> Option<String> {
         let kubeconfig = &look.context.params.kubeconfig;
         let old = self.change.old.as_ref().filter(|_| !self.change.keeps_name() && kubeconfig.exists())?;

@@ -19,7 +19,7 @@ pub struct Due {
     pub command: String,
 }
 
-/// Returns the replacements to propose to the operator. Each machine without a member is proposed for one voter only.
+/// Returns the member replacements to propose to the operator. Each machine without a member is proposed for one voter only.
 pub(super) fn due(machines: &Machines, seen: &MembersSeen, owners: &Owners<'_>) -> Vec<Due> {
     // The etcd operator replaces members by itself, except those of a pair.
     if machines.has_operator && !seen.membership.is_pair {

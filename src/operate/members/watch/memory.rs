@@ -10,12 +10,12 @@ use crate::base::Fact;
 use crate::operate::failure::Failure;
 use crate::records::state_file;
 
-/// Default path of the file with the hook counts, for the collector and for `tandem member watch`.
+/// Default path of the file with the counts of removed deletion hooks, for the collector and for `tandem member watch`.
 pub const PATH: &str = "/var/lib/tandem/machine-hooks.json";
-/// Number of removals by another client after which a Machine's hook is not set any more, because the removals are on purpose.
+/// Number of removals by another client after which a Machine's deletion hook is not set any more, because the removals are on purpose.
 const TRIES: u32 = 3;
 
-/// How often another client removed the hook of each Machine, by the Machine's uid. It is stored between observations.
+/// How often another client removed the deletion hook of each Machine, by the Machine's uid. The counts are stored between observations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {
@@ -26,13 +26,13 @@ pub(super) struct Memory {
 #[serde(default)]
 pub(super) struct HookSeen {
     pub(super) is_on: bool,
-    /// Number of times that the hook was missing although the Machine was not being deleted.
+    /// Number of times that the deletion hook was missing although the Machine was not being deleted.
     pub(super) taken_off: u32,
 }
 
 impl Memory {
-    /// Reads the hook counts from `path`; they are empty if the file is missing. An unreadable file is an error, because its counts would
-    /// be lost.
+    /// Reads the counts of removed deletion hooks from `path`; they are empty if the file is missing. An unreadable file is an error,
+    /// because its counts would be lost.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         match state_file::read(path) {
             Fact::Known(memory) => Ok(memory),
@@ -48,14 +48,14 @@ impl Memory {
         state_file::write(path, self).map_err(|error| Failure(format!("cannot write {}: {error}", path.display())))
     }
 
-    /// Deletes the counts of Machines that no longer exist.
+    /// Deletes the hook counts of Machines that no longer exist.
     pub(super) fn forget_all_but(&mut self, machines: &Machines) {
         let is_there = |uid: &str| machines.all().iter().any(|machine| machine.uid() == Some(uid));
         self.machines.retain(|uid, _| is_there(uid));
     }
 
-    /// Updates the count of a voter's Machine from its present hook. Returns whether the hook has just been removed so often that it is
-    /// not set any more.
+    /// Updates the count for a voter's Machine from its present deletion hook. Returns whether the hook has just been removed so often
+    /// that it is not set any more.
     pub(super) fn see(&mut self, machine: &Machine) -> bool {
         let Some(uid) = machine.uid() else { return false };
         let seen = self.machines.entry(uid.to_owned()).or_default();
@@ -72,14 +72,14 @@ impl Memory {
         was_taken_off && seen.taken_off == TRIES
     }
 
-    /// Returns whether the hook of this Machine is not set any more, because it was removed too often. Without a uid nothing can be
-    /// counted, so the hook is not set either.
+    /// Returns whether the deletion hook of this Machine is not set any more, because it was removed too often. Without a uid nothing can
+    /// be counted, so the hook is not set either.
     pub(super) fn gave_up(&self, machine: &Machine) -> bool {
         let Some(uid) = machine.uid() else { return true };
         self.machines.get(uid).is_some_and(|seen| seen.taken_off >= TRIES)
     }
 
-    /// Records that the hook of the Machine `uid` was set.
+    /// Records that the deletion hook of the Machine `uid` was set.
     pub(super) fn puts_on(&mut self, uid: &str) {
         self.machines.entry(uid.to_owned()).or_default().is_on = true;
     }

@@ -20,17 +20,18 @@ use crate::adapters::openshift::machines::Machines;
 use crate::agent::resource::context::Context;
 use crate::operate::failure::Failure;
 
-/// Updates the hooks of the voters' Machines once, for the etcd that the operator typed.
+/// Sets and removes the deletion hooks of Machines once, for the etcd that the operator typed.
 pub fn of_target(target: &Target, path: &Path) -> Result<Kept, Failure> {
     once(target.source()?, path, true)
 }
 
-/// Updates the hooks of the voters' Machines once, for this node's pair. If `writes` is false, it only finds replacements to propose.
+/// Sets and removes the deletion hooks of Machines once, for this node's pair. If `writes` is false, it only finds replacements to
+/// propose.
 pub fn of_pair(context: &Context, path: &Path, writes: bool) -> Result<Kept, Failure> {
     once(Source::of_pair(context), path, writes)
 }
 
-/// Updates the hooks of the voters' Machines once. The Machines are read before the members, because [`turn::turn`] depends on that
+/// Sets and removes the deletion hooks of Machines once. The Machines are read before the members, because [`turn::turn`] depends on that
 /// order.
 fn once(mut source: Source, path: &Path, writes: bool) -> Result<Kept, Failure> {
     let Some(kubeconfig) = source.kubeconfig.take() else {

@@ -20,7 +20,7 @@ struct World {
 }
 
 impl World {
-    /// Creates three voters and a learner, each with a Machine without a hook.
+    /// Creates three voters and a learner, each with a Machine without a deletion hook.
     fn new(api: Api, has_operator: bool) -> Self {
         let (fake_api, dir) = (FakeApi::start(has_operator), tempfile::tempdir().unwrap());
         for id in 1..=4 {
@@ -45,7 +45,7 @@ impl World {
         self.machines().of(&[node]).unwrap().unwrap().is_protected()
     }
 
-    /// Removes every hook from the Machine of `node`, as another client might.
+    /// Removes every deletion hook from the Machine of `node`, as another client might.
     fn take_off(&self, api: Api, node: &str) {
         self.fake_api.change(api, node, |machine| {
             machine["metadata"]["annotations"] = json!({});
@@ -144,8 +144,8 @@ fn a_write_that_fails_counts_against_no_other_writer() {
     assert_eq!(world.turn().put_on.len(), 3);
 }
 
-/// Asserts that a hook is removed only from the version of the Machine that was read before the members were observed. A later version
-/// needs a new observation.
+/// Asserts that a deletion hook is removed only from the version of the Machine that was read before the members were observed. A later
+/// version needs a new observation.
 #[test]
 fn a_hook_is_taken_off_the_version_that_was_read_and_no_later_one() {
     let mut world = World::new(Api::Machine, false);

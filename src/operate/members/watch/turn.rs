@@ -11,23 +11,23 @@ use crate::adapters::openshift::machines::{Machine, Machines, Written};
 use crate::operate::failure::Failure;
 use crate::operate::members::look::{MembersSeen, machine_names};
 
-/// The results of one update of the hooks on the voters' Machines.
+/// The results of setting and removing the deletion hooks of Machines once.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kept {
-    /// True if an etcd operator keeps the hooks, so that no hook was written.
+    /// True if an etcd operator keeps the deletion hooks, so that no hook was written.
     pub operator: bool,
-    /// Names of the nodes with a Machine that got its hook in this update.
+    /// Names of the nodes with a Machine that got its deletion hook.
     pub put_on: Vec<String>,
-    /// Names of the nodes with a Machine that lost its hook, because the Machine is being deleted and the node has no member.
+    /// Names of the nodes with a Machine that lost its deletion hook, because the Machine is being deleted and the node has no member.
     pub taken_off: Vec<String>,
-    /// Names of the nodes with a Machine that gets no hook any more, because another client removed the hook too often.
+    /// Names of the nodes with a Machine that gets no deletion hook any more, because another client removed the hook too often.
     pub given_up: Vec<String>,
     pub due: Vec<Due>,
-    /// The failures of this update, each as a sentence.
+    /// The failures while hooks were set or removed, each as a sentence.
     pub problems: Vec<String>,
 }
 
-/// Sets and removes hooks on Machines once.
+/// Sets and removes the deletion hooks of Machines once.
 ///
 /// `machines` must have been read before `seen`. A hook is then removed only from a version of the Machine that the majority's answer
 /// covers. If `writes` is false, it only finds replacements to propose.
@@ -85,7 +85,7 @@ pub(super) fn turn(machines: &mut Machines, seen: &MembersSeen, path: &Path, wri
 }
 
 impl Kept {
-    /// Returns the warning that the hook of the node's Machine is not set any more.
+    /// Returns the warning that the deletion hook of the node's Machine is not set any more.
     pub fn gave_up(node: &str) -> String {
         format!(
             "another writer took the hook off {node}'s Machine three times, and it is put on no more: end that, then type 'tandem member \

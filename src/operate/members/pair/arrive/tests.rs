@@ -100,8 +100,8 @@ fn what_the_old_machine_was_told_is_taken_off_the_new_one_on_openshift_alone() {
     }
 }
 
-/// Asserts that the new member's Machine gets its hook before the member votes, and only once. If another client removes the hook, that
-/// is on purpose.
+/// Asserts that the new member's Machine gets its deletion hook before the member votes, and only once. If another client removes the
+/// hook, that is on purpose.
 #[test]
 fn a_machine_gets_its_hook_once_where_others_have_one() {
     let node1 = Node1::new();
