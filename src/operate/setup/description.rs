@@ -13,7 +13,7 @@ pub struct Description {
     /// Name of the cluster in Corosync.
     pub cluster: String,
     pub nodes: [Node; 2],
-    /// Name of the node that wins a split, because the device that fences it waits longer.
+    /// Name of the node that wins a split, because the device that fences this node waits longer.
     pub preferred: String,
     /// The delay before the preferred node is fenced. With a race, it applies only if a BMC cannot decide the race.
     #[serde(default = "fencing_delay")]

@@ -17,27 +17,27 @@ use crate::adapters::command::Programs;
 /// A request of the setup to a node, which answers with an [`Answer`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Report the facts about the machine.
+    /// A request for the facts about the machine.
     Look,
-    /// Listen on these ports until [`Request::Quiet`]. A port that another program holds is skipped.
+    /// A request to listen on these ports until [`Request::Quiet`]. A port that another program holds is skipped.
     Listen(Vec<Port>),
     Quiet,
-    /// Report which of these ports of the other node cannot be reached. On a port in `whoever`, any program's answer is
-    /// enough.
+    /// A request for the ports among `ports` of the other node that cannot be reached. On a port in `whoever`, any
+    /// program's answer is enough.
     Closed {
         ports: Vec<Port>,
         whoever: Vec<Port>,
     },
-    /// Examine the BMC of `node`. `lines` are the fence agent's options with the password.
+    /// A request for the state of the BMC of `node`. `lines` are the fence agent's options with the password.
     Bmc {
         node: String,
         lines: Secret,
     },
     Find(Question),
     Apply(Action),
-    /// Show this progress to the operator at the node. Without news, it only shows that the sender is alive.
+    /// A request to show this progress to the operator at the node. It also shows that the sender is alive.
     Ping(String),
-    /// The setup has ended well or not; `text` is its result for the operator.
+    /// The last request, with whether the setup ended well. `text` is the result for the operator.
     End {
         is_well: bool,
         text: String,

@@ -21,11 +21,12 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// Interval at which the pinging thread checks whether the call has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The certificate and key that one end of the setup connection presents, and the only certificate that it accepts.
+/// One end's credentials for the setup connection: the certificate and key that it presents, and the only certificate
+/// that it accepts.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     pub(super) own: Keys,
-    /// The other end's certificate, in PEM.
+    /// The other end's certificate, in PEM, which is the only one that is accepted.
     pub(super) other: String,
 }
 
@@ -72,7 +73,7 @@ fn greeted(mut link: Link) -> Result<Link, Error> {
     Ok(link)
 }
 
-/// The connection of the first node to the node on which 'tandem setup join' runs.
+/// The connection of the node that drives the setup to the node with 'tandem setup join'.
 #[derive(Debug)]
 pub struct Call {
     name: String,

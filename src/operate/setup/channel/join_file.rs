@@ -25,21 +25,21 @@ const AHEAD: u64 = 3_600;
 const HEAD: &str = "# A join file of Tandem";
 const CHECK: &str = "sha256 ";
 
-/// The contents of a join file, with which 'tandem setup join' lets the first node connect.
+/// The contents of a join file. With it, 'tandem setup join' lets the node that drives the setup connect.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The version of Tandem that wrote the join file.
     pub tandem: String,
-    /// Time at which the join file was written, in seconds since 1970 by the first node's clock.
+    /// Time at which the join file was written, in seconds since 1970 by the writing node's clock.
     pub made_at: u64,
-    /// Name of the node that uses the join file. `from` is the node that wrote it.
+    /// Name of the node that uses the join file. `from` is the node that wrote it and drives the setup.
     pub node: String,
     pub from: String,
     pub description: Description,
     pub is_dry: bool,
     certificate: String,
     key: Zeroizing<String>,
-    /// The certificate that the first node presents when it connects, in PEM.
+    /// The certificate that the node which drives the setup presents when it connects, in PEM.
     caller: String,
 }
 
@@ -97,7 +97,7 @@ pub fn make(
 }
 
 impl Join {
-    /// Returns the path at which the first node writes the join file.
+    /// Returns the path at which the node that drives the setup writes the join file.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/etc/tandem/{}.join", self.node))
     }
@@ -122,7 +122,8 @@ impl Join {
         state_file::replace(&path, self.text()?.as_bytes(), 0o600).map_err(failed)
     }
 
-    /// Returns the key that the joining node presents, and the first node's certificate that it accepts.
+    /// Returns the key that the joining node presents, and the only certificate that it accepts: that of the node which
+    /// drives the setup.
     pub(super) fn credentials(&self) -> super::Credentials {
         let own = Identity { certificate: self.certificate.clone(), key: self.key.clone() };
         super::Credentials { own, other: self.caller.clone() }

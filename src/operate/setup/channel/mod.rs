@@ -21,8 +21,8 @@ pub use self::serve::{Serving, serve};
 use super::description::Description;
 use super::node::ports::Port;
 
-/// Returns the port on which the joining node listens for the first node. It is etcd's peer port, which must be open
-/// between the nodes anyway. On OpenShift etcd already uses that port, so another one is used.
+/// Returns the port on which the joining node listens for the node that drives the setup. It is etcd's peer port, which
+/// must be open between the nodes anyway. On OpenShift etcd already uses that port, so another one is used.
 pub fn port(description: &Description) -> u16 {
     const OF_OPENSHIFT: u16 = 9990;
     if description.is_of_openshift() { OF_OPENSHIFT } else { Port::EtcdPeers.number() }
@@ -41,8 +41,8 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// The value of `leftover` for a 'tandem setup join' that was started through ssh. If the machine at the other end
-    /// lost power, an old one ends only after `silence`.
+    /// The value of `leftover` for a 'tandem setup join' that was started through ssh. If the caller's machine lost
+    /// power, an earlier join ends only after `silence`, and holds the port until then.
     pub const LEFTOVER: Duration = Duration::from_secs(45);
 }
 

@@ -24,19 +24,19 @@ const AT_ONCE: usize = 16;
 /// failure.
 const STRANGERS: usize = 32;
 
-/// An event of 'tandem setup join' while it serves the first node.
+/// An event of 'tandem setup join' while it serves the node that drives the setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Serving {
     /// A client without the right keys has connected; the text has its address and the failure.
     Stranger(String),
-    /// The first node has connected with the right keys.
+    /// The node that drives the setup has connected with the right keys.
     Connected,
-    /// The first node reports its progress.
+    /// The node that drives the setup reports its progress.
     Progress(String),
 }
 
-/// Waits until `end` for the first node to connect, and carries out its requests. Returns whether the setup ended well,
-/// and its result in words. Before the connection, an error of `still` ends the wait.
+/// Waits until `end` for the node that drives the setup to connect, and carries out its requests. Returns whether the
+/// setup ended well, and its result in words. Before the connection, an error of `still` ends the wait.
 pub fn serve(
     at: SocketAddr,
     join: &Join,

@@ -36,7 +36,7 @@ pub(crate) struct Device {
     pub(crate) options: Vec<Wanted>,
     /// True if a constraint bans the device from the node that it fences.
     pub(crate) avoids: bool,
-    /// True if an existing device may keep its password in the CIB, instead of a password file.
+    /// True if an existing fence device may keep its password in the CIB, instead of a password file.
     pub(crate) password_may_be_in_cib: bool,
 }
 

@@ -50,7 +50,7 @@ pub struct ClusterFacts {
     /// Content of `/etc/corosync/corosync.conf`. It is `Absent` also if the file is only the example of Debian's
     /// package.
     pub corosync: Fact<Corosync>,
-    /// Whether systemd starts the units of Corosync and Pacemaker at boot, by unit name. Empty without systemd.
+    /// True for each unit, Corosync's and Pacemaker's, that systemd starts at boot. The map is empty without systemd.
     pub enabled: BTreeMap<String, bool>,
     /// The CIB; while Pacemaker is stopped, the copy on this node's disk.
     pub cib: Fact<Cib>,

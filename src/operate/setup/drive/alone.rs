@@ -10,7 +10,8 @@ use crate::operate::setup::node::{Facts, judge};
 use crate::operate::setup::step::State;
 use crate::os::clock;
 
-/// The preview of this node's part of a setup, without the first node and without changes.
+/// The preview of 'tandem setup join' on this node. It asks nothing of the node that drives the setup, and changes
+/// nothing.
 #[derive(Debug)]
 pub struct Alone {
     pub warnings: Vec<String>,
@@ -19,7 +20,7 @@ pub struct Alone {
     pub steps: Vec<Shown>,
 }
 
-/// Previews this machine's part of the setup. The machine is the node with the index `at` in the description.
+/// Previews 'tandem setup join' on this machine. The machine is the node with the index `at` in the description.
 pub fn alone(programs: &Programs, description: &Description, at: usize, here: &Here) -> Result<Alone, Refusal> {
     let Begun { facts, is_formed } = begin(programs, description, here)?;
     let judge::Judgement { faults, warnings } = judge::one(description, at, &facts, is_formed);
@@ -33,8 +34,8 @@ pub fn alone(programs: &Programs, description: &Description, at: usize, here: &H
     Ok(Alone { warnings, faults, steps: seen_alone(description, at, &facts, &found, is_formed) })
 }
 
-/// Returns the steps that this node can judge without the first node, and one step for everything that the first node
-/// sends.
+/// Returns the steps that this node can judge alone. One more step covers everything that the node which drives the
+/// setup sends.
 fn seen_alone(description: &Description, at: usize, facts: &Facts, found: &Found, is_formed: bool) -> Vec<Shown> {
     let node = &description.nodes[at];
     let (certificates, brought) = match &description.certificates {

@@ -66,7 +66,7 @@ pub struct Begun {
     pub is_formed: bool,
 }
 
-/// A setup run on the first node: its description, options and report.
+/// A running setup on the node that drives it: the description, the options and the report.
 #[derive(Debug)]
 pub struct Drive<'a, T> {
     pub programs: &'a Programs,

@@ -6,8 +6,8 @@ use crate::operate::failure::Failure;
 use crate::operate::setup::channel::Call;
 use crate::operate::talk::{self, Progress};
 
-/// The outputs for the messages of a setup: the operator at this node, and the operator at the other node if a call
-/// exists.
+/// The receivers of a setup's messages: the operator at this node and, if a call exists, the operator at the other
+/// node.
 #[derive(Debug)]
 pub struct Relay<'a> {
     pub progress: &'a dyn Progress,

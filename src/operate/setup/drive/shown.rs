@@ -42,7 +42,7 @@ pub struct Shown {
     /// The commands that were run or would be run. For a file, its path, mode and description.
     pub commands: Vec<String>,
     pub differences: Vec<Difference>,
-    /// The reason why the step was refused, or why it is to do; `None` for other steps.
+    /// The reason why the step was refused, or why only the other node can judge it; `None` for other steps.
     pub why: Option<String>,
 }
 

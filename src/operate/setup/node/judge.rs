@@ -278,7 +278,7 @@ pub(in crate::operate::setup) mod tests {
         file::read(file::EXAMPLE).unwrap()
     }
 
-    /// Returns the facts of a machine without faults that fits `node`.
+    /// Returns the facts of a machine that can become `node` without a fault.
     pub(in crate::operate::setup) fn well(node: &Node) -> NodeSeen {
         let versions = [("pacemaker", "2.1.5-1+b1"), ("corosync", "3.1.7"), ("pcs", "0.11.5"), ("podman", "4.3.1")];
         let facts = Facts {

@@ -51,8 +51,8 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
     }
 }
 
-/// Returns the needed ports that a program of no part of the cluster holds. Its own services are asked only after a port was found in
-/// use, because one of them may just have started.
+/// Returns the needed ports that are in use by a program other than pcsd and the described cluster's Corosync. pcsd's state is read only
+/// after the port was found in use, because pcsd may just have started.
 fn strangers(programs: &Programs, address: IpAddr, is_in_the_cluster: bool) -> Vec<ports::Port> {
     let is_ours = |port: &ports::Port| match port {
         ports::Port::Pcsd => runs(programs, "pcsd.service"),
