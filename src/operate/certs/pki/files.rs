@@ -189,8 +189,8 @@ impl Files {
         Ok(Authority::load(&self.need(CA_CERT)?, &self.need(CA_KEY)?)?)
     }
 
-    /// Loads the new CA of a rotation in progress; `None` if there is none. At the end of a rotation, the new CA's key
-    /// is already in `ca.key`.
+    /// Loads the new CA of a CA rotation in progress; `None` if there is none. At the end of the rotation, the new CA's
+    /// key is already in `ca.key`.
     pub fn next(&self) -> Result<Option<Authority>, Failed> {
         let Some(certificate) = self.read(NEXT_CERT)? else { return Ok(None) };
         let from =

@@ -18,7 +18,7 @@ pub use self::trust::{Use, is_der_trusted, is_trusted};
 
 /// Path of the directory with the files of Tandem's CA, which has the mode 0700.
 pub const DIR: &str = "/etc/tandem/pki";
-/// Name of the file with the trusted CA certificates: one, or during a rotation those of the old and the new CA.
+/// Name of the file with the trusted CA certificates: one, or during a CA rotation those of the old and the new CA.
 pub const CA_CERT: &str = "ca.crt";
 /// Name of the file with the CA's key. Both nodes have it, so that each can renew certificates without the other.
 pub const CA_KEY: &str = "ca.key";
@@ -29,7 +29,7 @@ pub const ETCD_KEY: &str = "etcd.key";
 /// Name of the file with the client certificate for `etcdctl`.
 pub const CLIENT_CERT: &str = "client.crt";
 pub const CLIENT_KEY: &str = "client.key";
-/// Name of the file with the new CA's certificate during a rotation. `NEXT_KEY` is that of its key.
+/// Name of the file with the new CA's certificate during a CA rotation. [`NEXT_KEY`] is the file with its key.
 pub const NEXT_CERT: &str = "next.crt";
 pub const NEXT_KEY: &str = "next.key";
 /// The etcd user in etcdctl's client certificate, which counts if etcd's auth is enabled.

@@ -13,7 +13,7 @@ use super::{Authority, CA_CERT, CA_KEY, Certificate, NEXT_CERT, NEXT_KEY};
 /// Age in seconds below which a CA is replaced only if the operator asks for it.
 const FRESH: u64 = 24 * 3_600;
 
-/// The part of a node in a rotation. The first node is the one on which the rotation began, and it restarts its etcd
+/// The part of a node in a CA rotation. The first node is the one on which the rotation began, and it restarts its etcd
 /// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -76,16 +76,16 @@ pub struct Look {
     pub may_restart: Result<(), String>,
 }
 
-/// The CAs in a node's certificate files, by their subjects in DER.
+/// The CAs in a node's certificate files, by their subjects in DER, from which the next step of a CA rotation follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The subject of the rotation's new CA; `None` if no rotation is in progress.
+    /// The subject of the new CA; `None` if no CA rotation is in progress.
     pub next: Option<Vec<u8>>,
     pub bundle: Vec<Vec<u8>>,
     /// The issuers of etcd's and etcdctl's certificates in this node's files. An empty issuer marks a pair of files
     /// that do not belong together.
     pub leaves: Vec<Vec<u8>>,
-    /// True if the key in `ca.key` is that of the rotation's new CA.
+    /// True if the key in `ca.key` is that of the CA rotation's new CA.
     pub signs_with_next: bool,
 }
 
@@ -113,7 +113,7 @@ impl State {
     }
 }
 
-/// A step of a rotation on this node.
+/// A step of a CA rotation on this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotationStep {
     /// The step after which this node trusts the new CA in addition to the old one, from etcd's next start.
@@ -138,18 +138,18 @@ impl Display for RotationStep {
     }
 }
 
-/// The next action of a rotation on this node.
+/// The next action of a CA rotation on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     Do(RotationStep),
-    /// The rotation must wait for the condition in the text.
+    /// The CA rotation must wait for the condition in the text.
     Wait(String),
-    /// All certificates are of the new CA. The old CA stays trusted, because the operator asked for that.
+    /// The CA rotation has ended, except that the old CA stays trusted because the operator asked for that.
     Kept,
     Done,
 }
 
-/// Returns the next action of a rotation on this node. If `keep_old` is true, the old CA stays trusted.
+/// Returns the next action of a CA rotation on this node. If `keep_old` is true, the old CA stays trusted.
 pub fn next(state: &State, look: &Look, role: Role, keep_old: bool) -> Next {
     match walk(state, look, role, keep_old) {
         Ok(next) => next,
@@ -201,18 +201,18 @@ fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, 
     Ok(Next::Do(RotationStep::Finish))
 }
 
-/// Access to both etcds for a rotation on this node.
+/// Access to both etcds for a CA rotation on this node.
 pub trait Site {
     fn look(&mut self) -> Look;
     /// Restarts this node's etcd without removing its member, and waits until etcd serves.
     fn restart(&mut self) -> Result<(), String>;
-    /// Is called before each single change, with the name of what changes. An error stops the rotation.
+    /// Is called before each single change, with the name of what changes. An error stops the CA rotation.
     fn about_to(&mut self, _what: &str) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// The reason why a step of a rotation was not done.
+/// The reason why a step of a CA rotation was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
     #[error(transparent)]
@@ -223,7 +223,7 @@ pub enum Stopped {
     Site(String),
 }
 
-/// Observes both etcds, and performs at most one step of the rotation. Returns that step, or what the rotation waits
+/// Observes both etcds, and performs at most one step of the CA rotation. Returns that step, or what the rotation waits
 /// for.
 pub fn advance(
     files: &Files,
@@ -288,8 +288,8 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
     Ok(())
 }
 
-/// Creates the new CA of a rotation, or returns the one of a rotation in progress. Returns `None` if the CA in use is
-/// less than a day old, because a repeated command must not begin another rotation. `again` begins one nevertheless.
+/// Creates the new CA of a CA rotation, or returns the one of a rotation in progress. Returns `None` if the CA in use
+/// is less than a day old, because a repeated command must not begin another rotation. `again` begins one nevertheless.
 pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Option<Authority>, Failed> {
     if let Some(next) = files.next()? {
         return Ok(Some(next));
@@ -307,8 +307,8 @@ pub fn is_fresh(files: &Files, now: u64) -> Result<bool, Failed> {
     Ok(now.saturating_sub(files.authority()?.certificate().begins) < FRESH)
 }
 
-/// Makes `next` the new CA of the rotation on this node. Returns true if this node already trusts only `next`, so that
-/// nothing is left to do. If a new CA was adopted before and is trusted, it counts as an old one afterwards.
+/// Makes `next` the new CA of the CA rotation on this node. Returns true if this node already trusts only `next`, so
+/// that nothing is left to do. If a new CA was adopted before and is trusted, it counts as an old one afterwards.
 pub fn adopt(files: &Files, next: &Authority) -> Result<bool, Failed> {
     let there = files.next()?;
     let subject = |authority: &Authority| authority.certificate().fingerprint.clone();

@@ -31,7 +31,7 @@ pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> 
 }
 
 impl PeerSeen {
-    /// Returns the issuers and the trusted CAs of all ports, which a rotation needs.
+    /// Returns the issuers and the trusted CAs of all ports, which a CA rotation needs.
     pub fn summary(&self) -> RotationSeen {
         let leaves = self.chains.iter().filter_map(|chain| chain.first());
         RotationSeen { issuers: leaves.map(|leaf| leaf.issuer_der.clone()).collect(), trusts: self.trusts.clone() }

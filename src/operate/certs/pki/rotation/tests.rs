@@ -8,7 +8,7 @@ use crate::operate::certs::pki::{Use, is_trusted};
 /// The time of the tests, 2026-11-23, in seconds since 1970.
 const NOW: u64 = 1_795_400_000;
 const NODES: [&str; 2] = ["node1", "node2"];
-/// A number that exceeds the number of changes in a rotation.
+/// A number that exceeds the number of changes in a CA rotation.
 const ALL: usize = 60;
 
 struct World {
@@ -95,7 +95,7 @@ impl World {
         done
     }
 
-    /// Advances both nodes in turns until each is done or waits only for the other one.
+    /// Advances the CA rotation on both nodes in turns until each is done or waits only for the other one.
     fn settle(&self) -> [Next; 2] {
         for _ in 0..ALL {
             let both = [0, 1].map(|at| {
@@ -197,7 +197,7 @@ fn killed_before_each_change_and_typed_again_it_ends_the_same() {
     panic!("it was killed each time");
 }
 
-/// Asserts that a node that loses its power at any change is accepted after its return. Only its files survive.
+/// Asserts that a node that loses its power during a CA rotation is accepted after its return. Only its files survive.
 #[test]
 fn a_node_that_loses_its_power_at_any_change_comes_back_and_is_served() {
     for left in 0..ALL {
@@ -256,7 +256,7 @@ fn the_old_ca_stays_where_somebody_wants_that_and_goes_when_the_same_is_typed_wi
     world.is_over(&new);
 }
 
-/// Asserts that of two rotations begun at once, the joined one counts. The other one's new CA then counts as old.
+/// Asserts that a node can join the other's CA rotation after it began one itself. Its own new CA then counts as old.
 #[test]
 fn of_two_rotations_at_once_the_one_that_is_joined_counts() {
     let world = World::new();
@@ -308,7 +308,7 @@ const BOTH: &[&str] = &["old", "new"];
 const OLD: &[&str] = &["old"];
 const NEW: &[&str] = &["new"];
 
-/// Returns a fake etcd before a rotation: it uses and trusts only the old CA.
+/// Returns a fake etcd before a CA rotation: it uses and trusts only the old CA.
 fn old() -> RotationSeen {
     ports(["old"; 2], [OLD; 2])
 }
@@ -328,7 +328,7 @@ fn alone() -> RotationSeen {
     ports(["new"; 2], [NEW; 2])
 }
 
-/// Asserts that each step waits for each of its conditions, because each prevents that a node is locked out.
+/// Asserts that each rotation step waits for its conditions, because each prevents that a node is locked out.
 #[test]
 fn each_step_waits_for_what_it_needs_of_both_etcds() {
     let (begun, issued) = (state(BOTH, ["old"; 2], false), state(BOTH, ["new"; 2], false));
@@ -354,7 +354,7 @@ fn each_step_waits_for_what_it_needs_of_both_etcds() {
     }
 }
 
-/// Asserts that each step is done once its conditions are met, also if it was interrupted before.
+/// Asserts that each rotation step is done once its conditions are met, also if it was interrupted before.
 #[test]
 fn each_step_is_done_once_nothing_is_in_its_way() {
     let (first, second) = (Role::First, Role::Second);
