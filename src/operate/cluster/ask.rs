@@ -7,14 +7,14 @@ use crate::operate::cluster::{self, Cluster};
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// Observes the cluster. `wanted` is the resource that the operator typed.
+/// Observes the cluster for a command. `wanted` is the id of the etcd resource that the operator typed.
 pub fn ask(wanted: Option<&str>) -> Result<Cluster, Failure> {
     cluster::must_be_root()?;
     let cluster = cluster::look(&Programs::default(), wanted, &Limits::default());
     usable(cluster, wanted)
 }
 
-/// Returns the cluster. Fails if this machine has none, or if `wanted` does not select one resource.
+/// Returns `cluster`. Fails if this machine belongs to no cluster, or if `wanted` does not select one etcd resource.
 fn usable(cluster: Cluster, wanted: Option<&str>) -> Result<Cluster, Failure> {
     match &cluster.configuration {
         Fact::Known(known) if known.etcd.is_none() => {

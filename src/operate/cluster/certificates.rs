@@ -10,7 +10,8 @@ use crate::adapters::etcd::client::PEM_LIMIT;
 use crate::adapters::https::shown::end;
 use crate::os::regular_file;
 
-/// Reads the earliest expiry among the certificates of a PEM file. Returns `None` if the file holds none, such as a key file.
+/// Reads the earliest expiry among the certificates of a PEM file. Returns `None` if the file contains no certificate, such as a key
+/// file.
 pub(super) fn of_file(path: &Path) -> Option<Certificate> {
     let text = regular_file::read_at_most(path, PEM_LIMIT).ok()?;
     let ends = CertificateDer::pem_slice_iter(&text).filter_map(|der| end(&der.ok()?)).min()?;

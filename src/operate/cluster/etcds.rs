@@ -17,17 +17,17 @@ use crate::agent::resource::deployment::{Deployment, Manifests};
 use crate::agent::resource::params::{self, Params};
 use crate::base::Fact;
 
-/// Prefix of an alarm among the errors in etcd's status: `memberID:10501334649042878790 alarm:NOSPACE`.
+/// Prefix of an alarm's kind among the errors in etcd's status, as in `memberID:10501334649042878790 alarm:NOSPACE`.
 const ALARM: &str = "alarm:";
 
-/// The configuration of etcd on this node: the parameters, and the deployment that follows from them.
+/// The configuration of etcd on this node: the parameters of its resource, and the deployment that follows from these.
 #[derive(Clone, Debug)]
 pub(super) struct Here {
     pub(super) params: Params,
     pub(super) deployment: Deployment,
 }
 
-/// Resolves the resource as the agent would run it on the node `here`.
+/// Resolves the parameters of the etcd resource as the agent on the node `here` would.
 pub(super) fn resolve(configuration: &Configuration, here: &str) -> Result<Here, String> {
     let Some(etcd) = &configuration.etcd else {
         return Err(match configuration.etcd_resources.as_slice() {
@@ -46,7 +46,7 @@ pub(super) fn resolve(configuration: &Configuration, here: &str) -> Result<Here,
     Ok(Here { params, deployment })
 }
 
-/// An etcd to query, and what is known of it without a query.
+/// An etcd to query: its endpoint, the credentials for the query, and the configured quota.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     endpoint: Endpoint,
@@ -54,7 +54,7 @@ pub(super) struct Place {
     quota_bytes: u64,
 }
 
-/// Returns the etcd of each node that is configured in the cluster or named in `node_ip_map`.
+/// Returns the address and credentials of each configured node's etcd. The value is an error for a node that `node_ip_map` does not name.
 pub(super) fn places(configuration: &Configuration, here: &Here) -> BTreeMap<String, Result<Place, String>> {
     let unnamed = |node: &String| (node.clone(), Err(format!("node_ip_map does not name {node}")));
     let mut places: BTreeMap<_, _> = configuration.nodes.iter().map(unnamed).collect();
@@ -109,12 +109,12 @@ fn etcd(status: Status, configured_quota: u64, certificate_ends: Option<u64>) ->
     }
 }
 
-/// Formats an id as etcdctl does.
+/// Formats a member's or cluster's id in hexadecimal, as etcdctl does.
 fn hexadecimal(id: u64) -> String {
     format!("{id:x}")
 }
 
-/// Returns the kinds of alarms among etcd's errors.
+/// Returns the kinds of the alarms in etcd's status, such as `NOSPACE`, each once.
 fn alarms(errors: &[String]) -> Vec<String> {
     let words = errors.iter().flat_map(|error| error.split_whitespace());
     let mut kinds: Vec<String> = words.filter_map(|word| word.strip_prefix(ALARM)).map(str::to_owned).collect();

@@ -21,10 +21,11 @@ use crate::base::Fact;
 use crate::os::clock::{self, Deadline};
 use crate::os::proc;
 
-/// Time to wait for the node's name once the CIB has arrived. Corosync answers within milliseconds, or hangs.
+/// Time to wait for this node's name once the CIB has arrived. Corosync either returns the name within milliseconds or hangs.
 const FOR_THE_NAME: Duration = Duration::from_millis(300);
 
-/// Age of their processes up to which Corosync and Pacemaker count as starting. After that both have connected, even on a slow machine.
+/// Age up to which a process of Corosync or Pacemaker counts as starting. An older Pacemaker has connected to Corosync even on a slow
+/// machine.
 const STARTS: Duration = Duration::from_secs(60);
 
 /// Fails unless this process runs as root.
@@ -32,8 +33,8 @@ pub fn must_be_root() -> Result<(), MustBeRoot> {
     if nix::unistd::geteuid().is_root() { Ok(()) } else { Err(MustBeRoot) }
 }
 
-/// Asks every source. `resource` is the one that is meant where the cluster has several of this agent. Returns once every source has
-/// answered, and after `limits.whole` at the latest.
+/// Queries Pacemaker, Corosync, each etcd and the published facts in parallel. `resource` selects an etcd resource where the cluster has
+/// several. Returns once every query has ended, and after `limits.whole` at the latest.
 pub fn look(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster {
     match must_be_root() {
         Ok(()) => ask(programs, resource, limits),
@@ -76,12 +77,12 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
     }
 }
 
-/// Returns whether Corosync or Pacemaker has just started. The age of their processes shows it, whatever has started them.
+/// Returns whether a process of Corosync or Pacemaker on this node is younger than [`STARTS`].
 fn is_starting() -> bool {
     proc::youngest(&["corosync", "pacemakerd"]).is_some_and(|age| age < STARTS)
 }
 
-/// Returns the cluster as it looks to a process that may not ask anything.
+/// Returns a cluster with nothing known, for a process that may not query anything. `why` is the reason.
 fn nothing(why: &str) -> Cluster {
     let why = || why.to_owned();
     Cluster {
@@ -93,8 +94,8 @@ fn nothing(why: &str) -> Cluster {
     }
 }
 
-/// Reads the configuration, and the CIB on this node's disk if it is unknown. The CIB on disk may be outdated. It only serves to find
-/// the etcds.
+/// Returns the CIB that Pacemaker reports. Only if that is unknown, also returns the CIB on this node's disk. The CIB on disk may be
+/// outdated, and only serves to find the etcds.
 fn find(programs: &Programs, resource: Option<&str>, limits: &Limits) -> (Fact<Read>, Option<Read>) {
     let read = configuration::ask(programs, resource, limits);
     let hint = match &read {
@@ -104,7 +105,7 @@ fn find(programs: &Programs, resource: Option<&str>, limits: &Limits) -> (Fact<R
     (read, hint)
 }
 
-/// Returns the cluster's name for this node: the one that Corosync has for its id, else the host name.
+/// Returns this node's name in the cluster: the one that Corosync has for the node's id, else the host name.
 fn name(quorum: Option<&Quorum>, read: &Read) -> Option<String> {
     let by_id = quorum.and_then(|quorum| read.ids.get(&quorum.node_id));
     by_id.cloned().or_else(|| {
@@ -130,7 +131,7 @@ fn ask_etcds(configuration: &Configuration, here: &str, limits: &Limits) -> BTre
     places.into_iter().map(ask).collect()
 }
 
-/// Returns what each configured node has published. A node that published nothing is `Absent`, not `Unknown`.
+/// Returns what the collector of each configured node has published. A node that published nothing is `Absent`, not `Unknown`.
 fn by_node(nodes: &[String], published: &Fact<BTreeMap<String, Fact<Collected>>>) -> BTreeMap<String, Fact<Collected>> {
     let of = |node: &String| match published {
         Fact::Known(all) => all.get(node).cloned().unwrap_or(Fact::Absent),
@@ -141,7 +142,7 @@ fn by_node(nodes: &[String], published: &Fact<BTreeMap<String, Fact<Collected>>>
     nodes.iter().map(|node| (node.clone(), of(node))).collect()
 }
 
-/// A question that a thread of its own asks.
+/// A query that runs in a thread of its own.
 struct Asked<T> {
     answer: Receiver<T>,
     began: Deadline,
@@ -160,7 +161,7 @@ impl<T: Send + 'static> Asked<T> {
         Self::by(move || ask(&programs, &limits))
     }
 
-    /// Waits for the answer. Returns an error with the reason if none comes in time.
+    /// Waits for the query's answer for at most `patience`. Returns the reason as an error if no answer arrives.
     fn within(&self, patience: Duration) -> Result<T, String> {
         self.answer.recv_timeout(patience).map_err(|error| match error {
             RecvTimeoutError::Timeout => format!("no answer within {:.1} s", self.began.elapsed().as_secs_f64()),
@@ -170,12 +171,12 @@ impl<T: Send + 'static> Asked<T> {
 }
 
 impl<T: Send + 'static> Asked<Fact<T>> {
-    /// Waits for the answer. Returns `Unknown` if none comes in time.
+    /// Waits for the query's answer until `end`. Returns `Unknown` if no answer arrives.
     fn fact(&self, end: Deadline) -> Fact<T> {
         self.within(end.left()).unwrap_or_else(Fact::Unknown)
     }
 
-    /// Waits for the answer during `patience`. A later answer can still be fetched from the result.
+    /// Waits for the query's answer for at most `patience`. If none arrives, a later answer can still be fetched from the result.
     fn peek(self, patience: Duration) -> Peeked<T> {
         match self.within(patience) {
             Ok(fact) => Peeked::There(fact),
@@ -184,7 +185,7 @@ impl<T: Send + 'static> Asked<Fact<T>> {
     }
 }
 
-/// A question after a first, short wait.
+/// The state of a query after a first, short wait: answered, or still running.
 enum Peeked<T> {
     There(Fact<T>),
     Later(Asked<Fact<T>>),
@@ -216,7 +217,7 @@ mod tests {
     const QUORUM: &str = include_str!("../../../tests/fixtures/corosync/both.txt");
     const TOOLS: [&str; 4] = ["cibadmin", "crm_mon", "corosync-quorumtool", "attrd_updater"];
 
-    /// Returns programs that answer as in a healthy cluster of nodes without etcd, except for `hanging`, which do not answer.
+    /// Returns fake programs that answer as in a healthy cluster without etcd. The programs in `hanging` do not answer.
     fn programs(dir: &Path, hanging: &[&str]) -> Programs {
         let mut programs = Programs::default();
         for tool in TOOLS {

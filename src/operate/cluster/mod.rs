@@ -30,51 +30,51 @@ pub use look::{look, must_be_root};
 pub use own::take_own;
 pub use published::publish;
 
-/// Everything that one observation found.
+/// Everything that one observation of the cluster found.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cluster {
-    /// The time of the observation.
+    /// Time of the observation, in seconds since 1970.
     pub at: u64,
-    /// The node that observed, by its name in the cluster; empty if unknown.
+    /// Name of the observing node in the cluster; empty if unknown.
     pub here: String,
     /// The answer of `crm_mon`; `Absent` where Pacemaker is stopped on this node.
     pub pacemaker: Fact<Pacemaker>,
-    /// The CIB; where Pacemaker is stopped, the one on this node's disk.
+    /// The CIB. Where Pacemaker is stopped, it is read from this node's disk.
     pub configuration: Fact<Configuration>,
-    /// Corosync's votequorum; `Absent` where Corosync is stopped on this node.
+    /// Quorum and votes as Corosync's votequorum reports them; `Absent` where Corosync is stopped on this node.
     pub quorum: Fact<Quorum>,
     /// Corosync's way to detect a lost node; `None` where this node's configuration cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detection: Option<Detection>,
-    /// Each configured node's etcd, asked over TLS; `Absent` where nothing listens.
+    /// The state of each configured node's etcd, queried over TLS; `Absent` where nothing listens on etcd's port.
     pub etcd: BTreeMap<String, Fact<Etcd>>,
-    /// The facts that each configured node's collector published of its own machine; `Absent` where it published none.
+    /// The facts that each configured node's collector published about its own machine; `Absent` where it published none.
     pub collected: BTreeMap<String, Fact<Collected>>,
-    /// The power of each lost node, by its BMC; a node is missing where its BMC was not asked.
+    /// The power of each lost node, as its BMC reports it. Nodes whose BMC was not queried are missing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub power: BTreeMap<String, Power>,
-    /// The last findings of this node's own fence devices. They are read fresh, because in a failure the collector would publish them
-    /// seconds too late.
+    /// The last results of this node's own fence devices. They are read from this node's files, because in a failure the collector would
+    /// publish them seconds too late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_notes: Vec<BmcNote>,
-    /// The hand-over of leadership that is due, as this node's agent remembers it.
+    /// The pending hand-over of etcd's leadership, from this node's agent; `None` if none is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<DueHandOver>,
-    /// Seconds for which this node's etcd has had no leader, where its agent counts them.
+    /// Seconds for which this node's etcd has had no leader. `None` if it has one, or if the agent does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaderless_for_s: Option<u64>,
-    /// True if Corosync or Pacemaker has just started on this node: `pacemaker` is `Absent` until both have connected.
+    /// True if Corosync or Pacemaker has just started on this node. `pacemaker` is `Absent` until Pacemaker has connected to Corosync.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_starting: bool,
 }
 
-/// A hand-over of leadership that is due.
+/// A pending hand-over of etcd's leadership from this node to its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueHandOver {
     pub cause: Cause,
-    /// Seconds during which nothing has obstructed it.
+    /// Seconds during which nothing has obstructed the hand-over.
     pub for_s: u64,
-    /// Number of failed tries.
+    /// Number of failed attempts to hand leadership over.
     pub tries: u8,
 }
 
@@ -86,102 +86,101 @@ pub enum Power {
     On,
     /// The BMCs that answered report Off.
     Off,
-    /// No BMC reports either, for this reason.
+    /// No BMC of the node reports On or Off. The text is the reason.
     Unknown(String),
 }
 
-/// The answer of one etcd over TLS.
+/// The status of one etcd, queried over TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Etcd {
     pub version: String,
-    /// Hexadecimal, as etcdctl shows it.
+    /// The cluster id in hexadecimal, as etcdctl shows it. So are `member_id` and `leader`.
     pub cluster_id: String,
     pub member_id: String,
-    /// The leader's member id; `None` without a leader.
+    /// The leader's member id; `None` while there is no leader.
     pub leader: Option<String>,
     pub term: u64,
-    /// The raft index of the last entry in its log; `applied` is that of the last applied entry.
+    /// The raft index of the last entry in this etcd's log. `applied` is the index of the last applied entry.
     pub index: u64,
     pub applied: u64,
     pub learner: bool,
     pub db_bytes: u64,
     pub db_in_use_bytes: u64,
-    /// `--quota-backend-bytes`; `None` if unknown.
+    /// The backend's quota (`--quota-backend-bytes`); `None` if unknown.
     pub quota_bytes: Option<u64>,
-    /// `NOSPACE` and `CORRUPT`, of any member.
+    /// The kinds of alarms that any member has raised: `NOSPACE` or `CORRUPT`.
     pub alarms: Vec<String>,
-    /// The member list of this etcd, which answers it without a majority.
+    /// The member list as this etcd has it. etcd answers this query even without a majority.
     pub members: Vec<Member>,
     /// The outcome of a linearizable read. A success shows that writes can be committed. `Unknown` if it timed out.
     pub reads: Fact<()>,
-    /// Duration of the answer, in milliseconds.
+    /// Duration of the status query, in milliseconds.
     pub millis: u64,
-    /// Expiry of the certificate that it presented.
+    /// Expiry of the certificate that this etcd presented, in seconds since 1970; `None` if unknown.
     pub certificate_ends: Option<u64>,
 }
 
-/// A member of an etcd.
+/// A member in etcd's member list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Member {
     pub id: String,
-    /// Empty for a member that never started.
+    /// The member's name; empty if the member has never started.
     pub name: String,
     pub learner: bool,
     pub peer_urls: Vec<String>,
 }
 
-/// The facts that a node's collector knows of its own machine, published as a private node attribute.
+/// The facts that a node's collector publishes about its own machine, in a private node attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Collected {
-    /// The time of the collection, by that node's clock.
+    /// The time at which the facts were collected, in seconds since 1970 by the clock of the collecting node.
     pub at: u64,
-    /// The version of Tandem on that node.
+    /// The version of Tandem on the collecting node.
     pub tandem: String,
-    /// The version of Pacemaker on that node; `None` if the collector did not know it.
+    /// The version of Pacemaker on the collecting node; `None` if the collector did not know it.
     pub pacemaker: Option<String>,
-    /// The machine's own UUID (`/sys/class/dmi/id/product_uuid`).
+    /// The machine's UUID (`/sys/class/dmi/id/product_uuid`).
     pub dmi_uuid: Option<String>,
-    /// Free space of the file system with etcd's data dir; `size_bytes` is its size.
+    /// Free space of the file system that contains etcd's data dir. `size_bytes` is the size of that file system.
     pub free_bytes: Option<u64>,
     pub size_bytes: Option<u64>,
     pub certificates: Vec<Certificate>,
-    /// The last findings of this node's fence devices.
+    /// The last results of the fence devices that ran on the collecting node.
     pub bmcs: Vec<BmcNote>,
-    /// Data dirs that were moved aside and still exist.
+    /// Backups and given-up histories that still exist next to etcd's current data (see `tandem data-dir list`).
     pub moved_aside: Vec<MovedAside>,
-    /// Join files in `/etc/tandem` that have expired: no command accepts them. They hold keys.
+    /// Paths of join files in `/etc/tandem` that have expired. No command accepts them, and they still contain keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale_join_files: Vec<String>,
-    /// True for each of `corosync`, `pacemaker` and `pcsd` that systemd starts at boot; left out where there is no systemd.
+    /// Whether systemd starts `corosync`, `pacemaker` and `pcsd` at boot, by unit; empty where there is no systemd.
     pub enabled: BTreeMap<String, bool>,
-    /// This node's copy of each fence device's password file: a keyed digest of each line, or an empty text for each line if there is no
-    /// key.
+    /// A keyed digest of each line of a password file, by fence device. The digest is empty where there is no key.
     pub passwords: BTreeMap<String, Vec<String>>,
-    /// The interface over which the kernel reaches an address: each BMC's and the peer's.
+    /// The interface over which the kernel reaches each BMC and the peer, by address.
     pub routes: BTreeMap<String, String>,
-    /// The difference between each fence device and OpenShift's Secret of its node, where there is such a Secret.
+    /// The comparison of each fence device with OpenShift's Secret of its node, by device. Devices without such a Secret are missing.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, SecretSeen>,
 }
 
-/// The comparison of a fence device with OpenShift's Secret.
+/// The result of comparing a fence device with OpenShift's BMC Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecretSeen {
-    /// The time of the comparison, in seconds since 1970.
+    /// The time of the last comparison, in seconds since 1970.
     pub at: u64,
-    /// The parts that differ: `address`, `user`, `password`. It contains none of their values.
+    /// The parts that differ: `address`, `user` or `password`. The list never contains a value of these.
     pub differs: Vec<String>,
-    /// Number of comparisons in a row that found a difference.
+    /// Number of comparisons in a row that found a difference between the device and the Secret.
     pub looks: u64,
 }
 
 impl SecretSeen {
-    /// Returns what differs, once two comparisons in a row have found a difference. One is not enough, because an operator may change
-    /// the Secret first and the device next.
+    /// Returns the differing parts of device and Secret, once two comparisons in a row have found a difference. After only one, an
+    /// operator may have changed the Secret and not yet the device.
     pub fn difference(&self) -> Option<String> {
         (self.looks >= 2 && !self.differs.is_empty()).then(|| self.differs.join(" and "))
     }
@@ -192,11 +191,11 @@ impl SecretSeen {
 #[serde(default)]
 pub struct Certificate {
     pub file: String,
-    /// The earliest expiry among the file's certificates.
+    /// The earliest expiry among the file's certificates, in seconds since 1970.
     pub ends: u64,
 }
 
-/// A data dir that was moved aside.
+/// A backup or a given-up history next to etcd's current data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MovedAside {
@@ -209,7 +208,7 @@ pub struct MovedAside {
 mod tests {
     use super::*;
 
-    /// Returns whether `whole` contains all of `part`; a later version adds fields.
+    /// Returns whether the JSON value `whole` contains every field of `part`. A later version may have added fields to `whole`.
     fn holds(whole: &serde_json::Value, part: &serde_json::Value) -> bool {
         match (whole.as_object(), part.as_object(), whole.as_array(), part.as_array()) {
             (Some(whole), Some(part), ..) => {
@@ -222,7 +221,7 @@ mod tests {
         }
     }
 
-    /// The fixtures are states of the lab. Reading and writing them loses nothing.
+    /// Asserts that reading and rewriting a `Cluster` that was captured in the lab loses no field.
     #[test]
     fn every_captured_cluster_is_read_and_written_back() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cluster");

@@ -28,12 +28,12 @@ const HTTPS_PORT: u16 = 443;
 
 /// Directory into which `tandem setup` and `tandem certs rotate-ca` write join files.
 const JOIN_FILES: &str = "/etc/tandem";
-/// Bound on the published names, in case the directory is full of other `.join` files.
+/// Largest number of expired join files that a node publishes, in case the directory is full of `.join` files.
 const MOST_JOIN_FILES: usize = 8;
-/// Lifetime of a join file, in seconds. No command accepts an older one.
+/// Lifetime of a join file, in seconds. No command accepts an older join file.
 const JOIN_FILES_LAST: u64 = 24 * 3_600;
 
-/// Replaces what this node published last by its facts of now, and returns these.
+/// Replaces this node's entry in `cluster.collected` by its current facts, and returns these.
 pub fn take_own(cluster: &mut Cluster) -> Collected {
     let before = cluster.collected.get(&cluster.here).and_then(Fact::known);
     // Keeps the last comparison with the Secrets, because the collector repeats it only every few minutes.
@@ -46,7 +46,7 @@ pub fn take_own(cluster: &mut Cluster) -> Collected {
     own
 }
 
-/// Collects this node's facts; `cluster` contains its configuration.
+/// Collects the facts of this node's machine. The configuration comes from `cluster`.
 fn collect(cluster: &Cluster) -> Collected {
     let configuration = cluster.configuration.known();
     let here = configuration.and_then(|configuration| etcds::resolve(configuration, &cluster.here).ok());
@@ -77,7 +77,7 @@ fn room(dir: &Path) -> Option<(u64, u64)> {
     Some((system.blocks_available() * system.fragment_size(), system.blocks() * system.fragment_size()))
 }
 
-/// Returns the certificates of etcd, and the authorities with which fence devices verify their BMCs. Unreadable files are left out,
+/// Returns the expiries of etcd's certificates and of the CAs with which fence devices verify their BMCs. Unreadable files are skipped,
 /// because the agents report them.
 fn ends(configuration: Option<&Configuration>, here: Option<&Here>) -> Vec<Certificate> {
     let etcds = here.into_iter().flat_map(|here| here.deployment.files.iter().map(|(_, path)| path.clone()));
@@ -87,17 +87,17 @@ fn ends(configuration: Option<&Configuration>, here: Option<&Here>) -> Vec<Certi
     files.iter().filter_map(|file| certificates::of_file(file)).collect()
 }
 
-/// Returns the notes that this node's fence devices have written.
+/// Returns the last results of this node's fence devices, from the files that the fence agent wrote.
 pub(super) fn own_notes() -> Vec<BmcNote> {
     notes(Path::new(bmc_note::DIRECTORY))
 }
 
-/// Returns what this node's agent remembers of a hand-over of leadership, in this boot.
+/// Returns the pending hand-over of leadership, from the file in which this node's agent keeps it until the next boot.
 pub(super) fn hand_over(configuration: &Configuration) -> Option<DueHandOver> {
     due(&memory_path(configuration)?, &context::boot_id(), now_s())
 }
 
-/// Returns for how many seconds this node's etcd has had no leader, where its agent counts them.
+/// Returns the seconds for which this node's etcd has had no leader. Returns `None` if it has one, or if the agent does not count.
 pub(super) fn leaderless_for_s(configuration: &Configuration) -> Option<u64> {
     let since_s = memory(&memory_path(configuration)?, &context::boot_id())?.leaderless_since_s?;
     Some(now_s().saturating_sub(since_s.into()))
@@ -121,7 +121,7 @@ fn due(path: &Path, boot_id: &str, now_s: u64) -> Option<DueHandOver> {
     Some(DueHandOver { cause: memory.cause, for_s: now_s.saturating_sub(memory.since_s.into()), tries: memory.tries })
 }
 
-/// Reads the notes that this node's fence devices have written; skips unreadable ones.
+/// Reads the results of this node's fence devices from the JSON files in `directory`. Skips unreadable files.
 fn notes(directory: &Path) -> Vec<BmcNote> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
@@ -135,7 +135,7 @@ fn moved_aside(dir: &Path) -> Vec<MovedAside> {
     found.map(|aside| MovedAside { path: aside.path.display().to_string(), at: aside.at, bytes: aside.bytes }).collect()
 }
 
-/// Returns the join files that have expired. It checks their names and ages, because the content is secret and not needed.
+/// Returns the paths of expired join files in `directory`. Only names and ages are read, because the content is secret.
 fn stale_join_files(directory: &Path, now: u64) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let is_stale = |entry: &fs::DirEntry| {
@@ -150,7 +150,7 @@ fn stale_join_files(directory: &Path, now: u64) -> Vec<String> {
     files
 }
 
-/// Returns interfaces by the host of each fence device's `ip`, and by the address of each other node's etcd.
+/// Returns the interface to each BMC and to each other node's etcd, by the host or address of the target.
 fn routes(configuration: Option<&Configuration>, here: Option<&Here>, own: &str) -> BTreeMap<String, String> {
     let mut hosts: Vec<(String, Option<IpAddr>)> = Vec::new();
     for device in configuration.into_iter().flat_map(|configuration| &configuration.fence_devices) {
@@ -165,7 +165,7 @@ fn routes(configuration: Option<&Configuration>, here: Option<&Here>, own: &str)
     hosts.into_iter().filter_map(|(host, address)| Some((host, route::interface_to(address?)?))).collect()
 }
 
-/// Parses `host` as an address, or else resolves it as a name.
+/// Parses `host` as an address, or else resolves the host name.
 fn resolved(host: &str) -> Option<IpAddr> {
     let address = host.parse().ok();
     address.or_else(|| Some((host, HTTPS_PORT).to_socket_addrs().ok()?.next()?.ip()))

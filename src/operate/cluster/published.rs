@@ -16,22 +16,23 @@ use crate::base::{Fact, json};
 use crate::os::clock;
 use crate::records::events::cut;
 
-/// Name of the attribute.
+/// Name of the private node attribute with the facts of a node.
 const NAME: &str = "tandem-collected";
-/// Largest value in bytes, because the attribute goes through Corosync and is passed as an argument. A larger one is shortened.
+/// Largest value of the attribute, in bytes, because it goes through Corosync and is passed as an argument. A larger value is shortened.
 const LIMIT: usize = 48 * 1024;
 
-/// Longest text of a value. Numbers are limited to 2^53, up to which readers of JSON are exact.
+/// Longest text in a published value, in bytes. Numbers are limited to `EXACT` (2^53), up to which JSON readers are exact.
 const TEXT_LIMIT: usize = 1024;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Largest accepted difference between the clocks of two nodes, in seconds.
 const CLOCKS_DIFFER: u64 = 3_600;
 
-/// Generous, because no caller is in a hurry, and an emulated machine that is slow would publish nothing if it were shorter.
+/// Time limit for writing the attribute. A shorter limit would keep a slow emulated machine from ever publishing, and no caller is in a
+/// hurry.
 const FOR_A_WRITE: Duration = Duration::from_secs(10);
 
-/// Publishes `collected` as this node's.
+/// Publishes `collected` as the facts of this node.
 pub fn publish(programs: &Programs, collected: &Collected) -> Result<(), NotPublished> {
     let value = value(collected).map_err(NotPublished)?;
     let arguments = ["--private", "--name", NAME, "--update", &value];
@@ -42,7 +43,7 @@ pub fn publish(programs: &Programs, collected: &Collected) -> Result<(), NotPubl
     }
 }
 
-/// Serializes the facts. If they are too large, halves the longest lists until they fit.
+/// Serializes the facts as JSON. If the text is too large, halves the longest lists until it fits.
 fn value(collected: &Collected) -> Result<String, String> {
     let mut collected = collected.clone();
     loop {
@@ -60,7 +61,7 @@ fn value(collected: &Collected) -> Result<String, String> {
     }
 }
 
-/// Queries what all nodes have published.
+/// Queries the facts that all nodes have published.
 pub(super) fn ask(programs: &Programs, limits: &Limits) -> Fact<BTreeMap<String, Fact<Collected>>> {
     let arguments = ["--query", "--all", "--name", NAME, "--output-as=xml"];
     match programs.run("attrd_updater", &arguments, limits.attributes) {
@@ -78,8 +79,8 @@ fn read(output: &Output, now: u64) -> Fact<BTreeMap<String, Fact<Collected>>> {
     }
 }
 
-/// Parses a published value. Any member of Pacemaker's group can write one, so texts are cut and cleaned, and numbers must be exact. A
-/// time in the future is refused, because such a value would never become old.
+/// Parses the facts that a node published. Any member of Pacemaker's group can write them, so texts are cut and cleaned, and numbers must
+/// be exact. A time in the future is refused, because such facts would never become old.
 fn understood(value: &str, now: u64) -> Result<Collected, String> {
     if value.len() > LIMIT {
         return Err(format!("it has {} bytes", value.len()));
@@ -112,7 +113,8 @@ fn clean(value: &mut Value) -> Result<(), String> {
     }
 }
 
-/// Parses `<attribute name="tandem-collected" host="node1" value="{...}"/>`, one for each node. A deleted attribute has an empty value.
+/// Parses the XML of `attrd_updater`. It has an `<attribute name="tandem-collected" host="node1" value="{...}"/>` for each node. A
+/// deleted attribute has an empty value.
 fn parse(xml: &str, now: u64) -> Result<BTreeMap<String, Fact<Collected>>, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let attributes = document.descendants().filter(|element| element.attribute("name") == Some(NAME));
@@ -163,7 +165,8 @@ mod tests {
         assert!(matches!(read(&output(0, "<half"), NOW), Fact::Unknown(_)));
     }
 
-    /// Every member of Pacemaker's group can publish it, because Pacemaker checks no rights for private attributes.
+    /// Asserts that published facts are cleaned or refused if they may do harm. Every member of Pacemaker's group can publish them,
+    /// because Pacemaker checks no rights for private attributes.
     #[test]
     fn what_a_stranger_published_is_cleaned_or_refused() {
         let value =

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Any port will do, because connecting a UDP socket only looks up the route.
+/// UDP port with which the route to an address is looked up. Any port works, because connecting a UDP socket sends nothing.
 const ANY_PORT: u16 = 9;
 
-/// Returns the interface over which `address` is reached; `None` if the kernel has no route, or does not answer.
+/// Returns the interface over which the kernel reaches `address`; `None` if it has no route, or does not answer.
 pub(super) fn interface_to(address: IpAddr) -> Option<String> {
     let unspecified: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -16,7 +16,7 @@ pub(super) fn interface_to(address: IpAddr) -> Option<String> {
     interface_with(socket.local_addr().ok()?)
 }
 
-/// Returns the interface with the address from which the kernel would send.
+/// Returns the name of the interface that has the address `own`.
 fn interface_with(own: SocketAddr) -> Option<String> {
     let mut interfaces = nix::ifaddrs::getifaddrs().ok()?;
     let has_it = |interface: &nix::ifaddrs::InterfaceAddress| {

@@ -10,14 +10,14 @@ use crate::operate::members::watch::{self, Due, Kept};
 use crate::operate::node;
 use crate::records::events::{Event, Repeat, Type, reason};
 
-/// Time after which a replacement that is still due is reported again, in milliseconds.
+/// Time after which the collector reports a pending replacement of a Machine again, in milliseconds.
 const AGAIN: u64 = 24 * 60 * 60 * 1000;
-/// Period in which the API is asked once or twice if no hook is wanted, in seconds. The collector runs each 30 s, and asks in the first `SLOT`
-/// seconds of a period.
+/// Period of the queries to OpenShift's API if no hook is wanted, in seconds. The collector runs every 30 s. It queries in the first
+/// [`SLOT`] seconds of a period, which is once or twice.
 const EVERY: u64 = 300;
 const SLOT: u64 = 45;
 
-/// Maintains the hooks of the pair's Machines, if this node's etcd leads and the kubeconfig exists. Otherwise returns nothing.
+/// Maintains the hooks of the two voters' Machines, if this node's etcd leads and the kubeconfig exists. Otherwise returns nothing.
 pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> {
     let Some(writes) = is_due(cluster) else { return Ok(Kept::default()) };
     let kept = node::context(resource).and_then(|context| watch::of_pair(&context, Path::new(watch::PATH), writes));
@@ -25,7 +25,8 @@ pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> 
     if writes { kept } else { Ok(Kept { problems: Vec::new(), ..kept.unwrap_or_default() }) }
 }
 
-/// Returns whether hooks are to be written; `None` if another node maintains the Machines, no API has any, or it is not time to ask it.
+/// Returns whether the Machines' hooks are to be written. Returns `None` if etcd on this node does not lead, or if OpenShift's API need
+/// not be queried now.
 fn is_due(cluster: &Cluster) -> Option<bool> {
     let leads = cluster.etcd.get(&cluster.here)?.known().is_some_and(view::leads);
     let configuration = cluster.configuration.known()?;
@@ -36,7 +37,7 @@ fn is_due(cluster: &Cluster) -> Option<bool> {
     (leads && asks).then_some(writes)
 }
 
-/// Returns the events of a turn, and the time after which each may repeat.
+/// Returns the events to record after [`keep`], each with the condition under which the event may repeat.
 pub fn events(cluster: &Cluster, kept: &Kept) -> Vec<(Event, Repeat<'static>)> {
     let told = |reason: &str, node: &str, message: String, cause: String| {
         Event::new(cluster.at * 1000, Type::Warning, reason, node, message, cause)

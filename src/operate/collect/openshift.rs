@@ -9,21 +9,22 @@ use crate::adapters::openshift::pacemaker_cluster::Object;
 use crate::base::{Fact, json};
 use crate::operate::health::pacemaker_cluster::PacemakerCluster;
 
-/// Seconds during which a status belongs to the other writer.
+/// Seconds for which the status that another writer wrote is left alone.
 const ANOTHERS: u64 = 120;
 
-/// The outcome of a write.
+/// The outcome of writing the status of OpenShift's `PacemakerCluster`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// This node wrote the status, with this `lastUpdated`.
+    /// This node wrote the status. The text is the `lastUpdated` in it.
     Written(String),
-    /// Another writer wrote the status a moment ago, or is writing it now.
+    /// Nothing was written, because another writer wrote the status a moment ago, or is writing it now.
     Another,
-    /// The collector of another node writes it.
+    /// Nothing was written, because this node is not the designated controller (DC). The DC's collector writes the status.
     NotHere,
 }
 
-/// Writes the status, if this node is the designated controller. `own` is the `lastUpdated` that this node wrote last.
+/// Writes the status of OpenShift's `PacemakerCluster`, if this node is the designated controller. `own` is the `lastUpdated` that this
+/// node wrote last.
 pub fn write(seen: &CollectSeen, own: Option<&str>) -> Result<Outcome, String> {
     let here = seen.cluster.here.as_str();
     let dc = seen.cluster.pacemaker.known().and_then(|pacemaker| pacemaker.dc.as_deref());
@@ -53,8 +54,8 @@ pub fn write(seen: &CollectSeen, own: Option<&str>) -> Result<Outcome, String> {
     Ok(if is_written { Outcome::Written(written.status.last_updated) } else { Outcome::Another })
 }
 
-/// Returns whether another writer has written the status, and may write it again. A time that is unreadable or in the future counts as
-/// recent.
+/// Returns whether another writer wrote the status at `last`, less than [`ANOTHERS`] seconds ago. A time that is unreadable or in the
+/// future counts as recent. `own` is the last time at which this node wrote it.
 fn is_anothers(last: Option<&str>, own: Option<&str>, now: u64) -> bool {
     let Some(last) = last else { return false };
     if own == Some(last) {
@@ -75,7 +76,7 @@ mod tests {
     use crate::operate::cluster::Cluster;
     use crate::operate::health::samples;
 
-    /// Returns an observation on the designated controller, with access to this API.
+    /// Returns an observation by the designated controller, with a kubeconfig for the fake API `api`.
     fn seen(dir: &tempfile::TempDir, api: &FakeApi) -> CollectSeen {
         CollectSeen::of(cluster(dir, api), None, None)
     }

@@ -12,10 +12,11 @@ use crate::operate::cluster::{Cluster, SecretSeen};
 use crate::operate::fencing::update::differences;
 use crate::operate::health::fencing::is_ours;
 
-/// Seconds between two comparisons. The collector runs about every 30 s, so five minutes minus a margin.
+/// Seconds between two comparisons of a fence device with its Secret: five minutes less a margin, because the collector runs about every
+/// 30 s.
 const EVERY: u64 = 290;
 
-/// Compares each own device that is due, and adds the results to what this node publishes.
+/// Compares each fence device that is due with OpenShift's Secret, and stores the results among this node's own facts in `cluster`.
 pub(super) fn compare(programs: &Programs, cluster: &mut Cluster) {
     let now = cluster.at;
     let Fact::Known(configuration) = &cluster.configuration else { return };
@@ -58,12 +59,12 @@ fn put(cluster: &mut Cluster, secrets: BTreeMap<String, SecretSeen>) {
     }
 }
 
-/// Returns whether a comparison is due, which it also is if the clock was set back.
+/// Returns whether the comparison of a device with its Secret is due. It is also due if the clock was set back.
 fn is_due(before: Option<&SecretSeen>, now: u64) -> bool {
     before.is_none_or(|before| !(before.at..before.at + EVERY).contains(&now))
 }
 
-/// Returns the state after a comparison. If the API does not answer, the earlier result stays.
+/// Returns the state after the comparison `compared`. If OpenShift's API did not answer, the earlier differences stay.
 fn next(before: Option<&SecretSeen>, now: u64, compared: Fact<Vec<&'static str>>) -> SecretSeen {
     let before = before.cloned().unwrap_or_default();
     match compared {
@@ -82,7 +83,7 @@ fn next(before: Option<&SecretSeen>, now: u64, compared: Fact<Vec<&'static str>>
 mod tests {
     use super::*;
 
-    /// Returns the count of differing comparisons in a row after each of these results.
+    /// Returns the count of comparisons in a row that found a difference, after each of `compared`.
     fn looks(compared: &[Fact<Vec<&'static str>>]) -> Vec<u64> {
         let mut seen: Option<SecretSeen> = None;
         let mut found = Vec::new();

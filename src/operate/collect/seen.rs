@@ -17,7 +17,7 @@ use crate::operate::health::{self, Health};
 use crate::operate::members::under_way::UnderWay;
 use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
-/// One observation with its assessment.
+/// One observation of the cluster by the collector, and its assessment.
 #[derive(Debug)]
 pub struct CollectSeen {
     pub cluster: Cluster,
@@ -28,7 +28,7 @@ pub struct CollectSeen {
 }
 
 impl CollectSeen {
-    /// Assesses `cluster`. `object` and `change` are those of the observation before.
+    /// Assesses `cluster`. `object` and `change` are the `PacemakerCluster` and the member change of the previous observation.
     pub fn of(cluster: Cluster, object: Option<&PacemakerCluster>, change: Option<&UnderWay>) -> Self {
         let conditions = conditions::of(&cluster);
         let pacemakercluster = pacemaker_cluster::render(&conditions, cluster.at, object);
@@ -36,18 +36,19 @@ impl CollectSeen {
         Self { health: health::assess(&cluster), conditions, pacemakercluster, member_change, cluster }
     }
 
-    /// Renders the object from this observation, as the successor of `before`.
+    /// Renders OpenShift's `PacemakerCluster` from this observation, as the successor of `before`.
     pub(super) fn object(&self, before: &PacemakerCluster) -> PacemakerCluster {
         pacemaker_cluster::render(&self.conditions, self.cluster.at, Some(before))
     }
 
-    /// Returns the verdict in one word.
+    /// Returns the verdict on the cluster's health in one word, such as `redundant`.
     pub fn verdict(&self) -> String {
         let word = serde_json::to_value(self.health.verdict).unwrap_or_default();
         word.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Replaces the metrics in `textfile`, which include the number of events by reason. Returns the file's path.
+    /// Replaces the metrics file in the directory `textfile` for Prometheus. `events` is the number of events by reason. Returns the
+    /// file's path.
     pub fn tell_prometheus(
         &self,
         events: BTreeMap<String, u64>,
@@ -61,7 +62,8 @@ impl CollectSeen {
     }
 }
 
-/// Observes the cluster, and publishes this node's own facts. The other node's next observation reads them.
+/// Observes the cluster, and publishes this node's own facts for the other node. Returns the observation, and whether publishing
+/// succeeded.
 pub fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(), NotPublished>) {
     let mut cluster = cluster::look(programs, resource, &Limits::patient());
     let mut own = cluster::take_own(&mut cluster);

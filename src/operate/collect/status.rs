@@ -13,27 +13,27 @@ use crate::operate::health::pacemaker_cluster::PacemakerCluster;
 use crate::operate::members::under_way::UnderWay;
 use crate::records::state_file;
 
-/// Path of the file.
+/// Path of the file with the collector's last observation.
 pub const PATH: &str = "/var/lib/tandem/status.json";
-/// Version of the format. It changes when a key changes its meaning, and stays when a key is added.
+/// Version of the file's format. It changes when a key changes its meaning, and stays when a key is added.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
 struct Status<'a> {
     format: u32,
-    /// Seconds since 1970.
+    /// Time of the observation, in seconds since 1970.
     at: u64,
     cluster: &'a Cluster,
     health: &'a Health,
     pacemakercluster: &'a PacemakerCluster,
     #[serde(skip_serializing_if = "Option::is_none")]
     member_change: &'a Option<UnderWay>,
-    /// The `lastUpdated` that this node last wrote to OpenShift's object.
+    /// The `lastUpdated` that this node last wrote to OpenShift's `PacemakerCluster`.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<&'a str>,
 }
 
-/// The part of the file that the next observation needs.
+/// The part of the last observation that the next one compares itself with.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Before {
@@ -50,13 +50,13 @@ pub struct Judged {
     pub verdict: String,
 }
 
-/// Reads the last observation; `None` if the file is missing or unreadable.
+/// Reads the last observation from its file; `None` if the file is missing or unreadable.
 pub fn read(path: &Path) -> Option<Before> {
     let text = crate::os::regular_file::read_at_most(path, 16 * 1024 * 1024).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Replaces the file atomically, readable by root only.
+/// Replaces the file with the last observation atomically, readable by root only.
 pub fn write(path: &Path, seen: &CollectSeen, written: Option<&str>) -> io::Result<()> {
     let CollectSeen { cluster, health, pacemakercluster, member_change, .. } = seen;
     let status = Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster, member_change, written };

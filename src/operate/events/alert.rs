@@ -6,7 +6,7 @@ use crate::adapters::options::yes_no;
 use crate::os::clock;
 use crate::records::events::{Event, Repeat, Type, append, cut, reason};
 
-/// Returns the event of an alert, or `None` if it is of no interest to an operator.
+/// Returns the event of a Pacemaker alert, or `None` if the alert is of no interest to an operator.
 pub fn event(alert: &Alert) -> Option<Event> {
     let told = match &alert.kind {
         Kind::Node => node(alert),
@@ -21,7 +21,8 @@ pub fn event(alert: &Alert) -> Option<Event> {
     Some(Event::new(time, kind, reason, &alert.node, message, cause(alert)))
 }
 
-/// Returns the contents of an alert without the recipient and its number, so that it is equal for each recipient.
+/// Returns a text that identifies the cause of an alert. It is equal in the alerts that Pacemaker sends for one cause to several
+/// recipients.
 fn cause(alert: &Alert) -> String {
     let what = match &alert.kind {
         Kind::Node | Kind::Other => format!("node {}", alert.description),
@@ -34,7 +35,8 @@ fn cause(alert: &Alert) -> String {
     format!("{} {} {what}", alert.stamp, alert.node)
 }
 
-/// Pacemaker gives an alert agent only a word such as "error", and the agent's user may read no more.
+/// End of a message about a failure. Pacemaker gives an alert agent only a word such as "error", and the agent's user may not read the
+/// reason.
 const HAS_THE_REASON: &str = "'tandem status' has the reason";
 
 type Told = (Type, &'static str, String);
@@ -58,12 +60,12 @@ fn fencing(alert: &Alert, action: &str, done: bool) -> Told {
     }
 }
 
-/// Returns the event of an operation. Skips operations that were cancelled or are pending, notifications, and expected
-/// results of probes.
+/// Returns the event of an operation on a resource. Skips cancelled and pending operations, notifications, and expected results of
+/// probes.
 fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     const CANCELLED: i32 = 1;
     const UNDER_WAY: i32 = -1;
-    /// OCF's codes for the expected results of a probe: running, stopped, promoted.
+    /// OCF's return codes for the expected results of a probe: running, stopped, promoted.
     const FOUND: [i32; 3] = [0, 7, 8];
     let Operation { resource, task, interval, rc, target, status } = operation;
     let is_probe = task == "monitor" && *interval == 0;
@@ -87,9 +89,8 @@ fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     Some((Type::Warning, reason, format!("{resource} was {words} on {node}")))
 }
 
-/// Returns the event of an attribute. Pacemaker sends attributes only if an alert selects them, and then all of them.
-/// Failure counts are skipped because the operation's alert has reported them. etcd's attributes are skipped because
-/// its agent reports them.
+/// Returns the event of a node attribute that was changed. Failure counts are skipped, because the operation's own alert has reported
+/// them. etcd's attributes are skipped, because the etcd agent reports them.
 fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     let node = &alert.node;
     let is_set = !value.is_empty() && yes_no::of_pacemaker(value) != Some(false);
@@ -111,8 +112,8 @@ fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     Some((told.0, told.1, cut(format!("{node} {words} ({name}={value})"), 200)))
 }
 
-/// Appends the event of `alert`. Pacemaker runs the agent once for each recipient, so repeats within 5 s are dropped if
-/// the alert has no time.
+/// Appends the event of `alert` to the events of this node. Pacemaker runs the alert agent once for each recipient. For an alert without
+/// a time, repeats within 5 s are therefore dropped.
 pub fn tell(directory: &std::path::Path, alert: &Alert) -> Result<(), crate::records::events::Error> {
     const AT_ONCE: Repeat<'static> = Repeat::Until { ends: &[], within: 5000 };
     let repeat = if alert.time == 0 { AT_ONCE } else { Repeat::Never };

@@ -10,13 +10,13 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::secret_differs;
 use crate::records::events::{Event, Type, reason};
 
-/// Seconds after which a published status is stale.
+/// Seconds after which the facts that a collector published are stale.
 pub const STALE_AFTER: u64 = 300;
-/// Seconds before its end at which a certificate is reported, first as a warning, then as an error.
+/// The seconds before a certificate's expiry at which it is reported, each with the severity of that event.
 const CERTIFICATE_STEPS: [(u64, Type); 2] = [(30 * DAY, Type::Warning), (7 * DAY, Type::Error)];
 const DAY: u64 = 24 * 60 * 60;
 
-/// Returns the events between `before` and `now`. The first observation also reports bad states.
+/// Returns the events that the changes from `before` to `now` cause. Without `before`, bad states count as changes.
 pub fn changes(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let mut events = certificates(before, now);
     let Some(pacemaker) = now.pacemaker.known() else { return events };
@@ -59,7 +59,7 @@ fn maintenance(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker) -
     }
 }
 
-/// Reports that the other node's collector has stopped publishing while its Pacemaker runs.
+/// Returns an event for each other node with a collector that stopped publishing while Pacemaker runs there.
 fn stale(before: Option<&Cluster>, now: &Cluster, pacemaker: &Pacemaker) -> Vec<Event> {
     let age = |cluster: &Cluster, name: &str| {
         let collected = cluster.collected.get(name)?.known()?;
@@ -80,7 +80,7 @@ fn stale(before: Option<&Cluster>, now: &Cluster, pacemaker: &Pacemaker) -> Vec<
         .collect()
 }
 
-/// Reports that a fence device differs from OpenShift's Secret.
+/// Returns an event for each fence device that newly differs from OpenShift's Secret.
 fn secrets(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let devices = now.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
     let new = devices.iter().filter_map(|device| {
@@ -115,7 +115,8 @@ fn unhealthy(now: &Cluster, was: Option<&Node>, node: &Node) -> Vec<Event> {
         .collect()
 }
 
-/// Reports this node's resources: blocked, unmanaged or failed. Pacemaker's alerts report starts and stops.
+/// Returns an event for each of this node's resources that is newly blocked, unmanaged or failed. Starts and stops are left to
+/// Pacemaker's alerts.
 fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, node: &Node) -> Vec<Event> {
     let is_here = |instance: &&Instance| instance.nodes.contains(&node.name);
     let why = |instance: &Instance| match () {
@@ -141,7 +142,7 @@ fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, nod
     .collect()
 }
 
-/// Reports this node's own certificates, once for each step. The cause names the certificate, its end and the step.
+/// Returns an event for each certificate of this node that has come closer to its expiry than the next step of [`CERTIFICATE_STEPS`].
 fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let Some(collected) = now.collected.get(&now.here).and_then(|fact| fact.known()) else { return Vec::new() };
     let last = before.map_or(0, |before| before.at);
@@ -158,7 +159,8 @@ fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     events
 }
 
-/// Reports that the cluster is healthy again. Only the designated controller does so. `verdict` is one word.
+/// Returns the event that the cluster is healthy again, on the designated controller only. `before` and `verdict` are verdicts in one
+/// word.
 pub fn verdict(now: &Cluster, before: Option<&str>, verdict: &str) -> Option<Event> {
     let is_dc = now.pacemaker.known().and_then(|known| known.dc.as_deref()) == Some(now.here.as_str());
     let is_well_again = verdict == "redundant" && before.is_some_and(|before| before != "redundant");

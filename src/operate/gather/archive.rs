@@ -11,12 +11,12 @@ use tar::{Builder, Header};
 
 use crate::os::clock;
 
-/// An archive that is being written under another name. It gets its own name at the end.
+/// An archive that is written to a temporary file. [`Archive::finish`] renames the file.
 pub(crate) struct Archive {
     builder: Builder<GzEncoder<File>>,
     aside: PathBuf,
     path: PathBuf,
-    /// The folder that contains all files of the archive.
+    /// The name of the top-level folder inside the archive.
     folder: String,
     is_done: bool,
 }
@@ -39,7 +39,7 @@ impl Archive {
         self.builder.append_data(&mut header, format!("{}/{name}", self.folder), content)
     }
 
-    /// Gives the archive its name. Returns its size in bytes.
+    /// Completes the archive and renames it to its final path. Returns its size in bytes.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.builder.finish()?;
         self.builder.get_mut().try_finish()?;

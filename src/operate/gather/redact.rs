@@ -11,18 +11,19 @@ use crate::os::regular_file;
 
 /// The text that replaces a secret.
 const REMOVED: &str = "(removed)";
-/// A shorter secret is removed only after its name, because its letters appear in other words too.
+/// Length in bytes from which a secret is removed from every text. A shorter one is removed only after its name, because its letters
+/// appear in other words too.
 const SHORTEST: usize = 4;
 
-/// The secrets of this cluster.
+/// A filter that removes this cluster's secrets from texts.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
-    /// Longest first, because one secret may contain another.
+    /// The secrets, longest first, because one secret may contain another.
     words: Vec<String>,
 }
 
 impl Redactor {
-    /// Reads the secrets of the CIB, if `texts` contain it, and of the files that the CIB names.
+    /// Returns a filter for the secrets in the CIB, if `texts` contain the CIB, and in the password files that the CIB names.
     pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut words = BTreeSet::new();
         for text in texts.filter(|text| text.trim_start().starts_with("<cib")) {
@@ -37,7 +38,7 @@ impl Redactor {
         Self { words }
     }
 
-    /// Returns `text` without secrets.
+    /// Returns `text` with each secret replaced by [`REMOVED`].
     pub(crate) fn clean(&self, text: &str) -> String {
         let text = without_private_keys(text);
         let lines: Vec<String> = text.split('\n').map(|line| named(&attributes(&users(line)))).collect();
@@ -51,7 +52,7 @@ impl Redactor {
     }
 }
 
-/// Returns the secrets that an element of the CIB contains, and those of a file that it names.
+/// Returns the secrets in an element of the CIB, and in the password file that the element names.
 fn secrets_of(node: roxmltree::Node<'_, '_>) -> Option<Vec<String>> {
     let value = node.attribute("value")?;
     if node.has_tag_name("recipient") {
@@ -67,13 +68,13 @@ fn secrets_of(node: roxmltree::Node<'_, '_>) -> Option<Vec<String>> {
     (name.contains("pass") && name.ends_with("file")).then(|| lines_of(Path::new(value)))
 }
 
-/// Reads the lines of a password file. Lines after the first two are no passwords, but are removed like them.
+/// Reads the lines of a password file. Lines after the first two are no passwords, but are removed from texts too.
 fn lines_of(path: &Path) -> Vec<String> {
     let text = regular_file::text_of_at_most(path, 64 * 1024).unwrap_or_default();
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// Returns the spellings of a word in XML and in JSON.
+/// Returns the escaped spellings of a secret in XML and in JSON.
 fn spellings(word: &str) -> Vec<String> {
     let xml = word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let json = serde_json::to_string(word).unwrap_or_default();
@@ -100,7 +101,7 @@ fn without_private_keys(text: &str) -> String {
     kept + rest
 }
 
-/// Removes user and password from URLs.
+/// Removes the user and password from each URL in a line.
 fn users(line: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(at) = rest.find("://") {
@@ -118,7 +119,7 @@ fn users(line: &str) -> String {
     kept + rest
 }
 
-/// Removes the `value` of XML elements with the `name` of a secret.
+/// Removes the `value` of each XML element that has the name of a secret.
 fn attributes(line: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(begin) = rest.find('<') {
@@ -134,7 +135,7 @@ fn attributes(line: &str) -> String {
     kept + rest
 }
 
-/// Returns the value of an attribute and its place in the tag.
+/// Returns the value of an XML attribute, and the value's byte index in the tag.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<(&'a str, usize)> {
     ['"', '\''].iter().find_map(|quote| {
         let at = tag.find(&format!(" {name}={quote}"))? + name.len() + 3;
@@ -150,7 +151,7 @@ fn without_value(tag: &str) -> String {
     }
 }
 
-/// Removes the text after a secret's name: `password=x`, `"token": "x"`, `--password x`, `Authorization: Basic x`.
+/// Removes the text after the name of a secret: `password=x`, `"token": "x"`, `--password x`, `Authorization: Basic x`.
 fn named(line: &str) -> String {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
@@ -175,8 +176,8 @@ fn is_token(word: &str) -> bool {
     word.len() > 40 && word.starts_with("eyJ") && word.contains('.')
 }
 
-/// Returns the value after the secret `name`, and its place in `after`. Returns `None` if the name is no secret's or
-/// has no value.
+/// Returns the value that follows the word `name`, and the value's byte index in `after`. Returns `None` if `name` is not the name of a
+/// secret, or has no value.
 fn value_of<'a>(name: &str, after: &'a str) -> Option<(usize, &'a str)> {
     if !is_secret(name) {
         return None;
@@ -207,8 +208,8 @@ fn value_of<'a>(name: &str, after: &'a str) -> Option<(usize, &'a str)> {
     (!value.is_empty() && !is_time).then_some((at, value))
 }
 
-/// Returns the index of the closing quote. An escaped quote closes nothing. If the whole text is escaped, this removes
-/// too much rather than too little.
+/// Returns the index of the quote that closes a quoted value. An escaped quote does not close it. If the whole text is escaped, the index
+/// is too large rather than too small.
 fn end_of_quoted(value: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, letter) in value.char_indices() {

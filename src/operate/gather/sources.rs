@@ -14,19 +14,19 @@ use crate::os::{proc, regular_file};
 use crate::records::decision_log;
 use crate::records::events;
 
-/// Most bytes of one part. A longer part loses its beginning.
+/// Most bytes of one file in the report. A longer one loses its beginning.
 const LIMIT: u64 = 8 * 1024 * 1024;
-/// Most bytes of all parts, which are in memory at the same time.
+/// Most bytes of all files in the report together, because all are in memory at the same time.
 pub(crate) const ALL_LIMIT: u64 = 128 * 1024 * 1024;
-/// Longest time for one tool.
+/// Longest time for one program whose output becomes a file of the report.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Most lines of the container's log.
+/// Most lines that are taken from a container's log.
 const LOG_LINES: &str = "20000";
 
-/// A part of the report.
+/// The source of one file in the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// The name of the part in the archive.
+    /// The name of the file in the archive.
     pub(crate) name: String,
     from: From,
 }
@@ -34,13 +34,13 @@ pub(crate) struct Source {
 #[derive(Clone, Debug)]
 enum From {
     File(PathBuf),
-    /// A file of a directory that others than root may write to. It was opened when it was listed.
+    /// A file in a directory to which users other than root may write. It is already open, so that it cannot be replaced by a link.
     Open(Arc<File>),
     Program(&'static str, Vec<String>),
     Text(String),
 }
 
-/// The content of a part.
+/// The content of one file in the report.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) text: String,
@@ -60,7 +60,7 @@ impl Source {
         Self { name: name.to_owned(), from: From::Text(text) }
     }
 
-    /// Reads the part; of more than `limit` bytes only the end. The error is the reason why it could not be read.
+    /// Reads the source. Of a text longer than `limit` bytes, only the end is read. The error is the reason why the source is unreadable.
     pub(crate) fn read(&self, programs: &Programs, limit: u64) -> Result<Found, String> {
         let limit = limit.min(LIMIT);
         if limit == 0 {
@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// Reads the last `limit` bytes of a file, from the beginning of a line.
+/// Reads the last `limit` bytes of a file, beginning with a whole line.
 fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     let begin = file.metadata()?.len().saturating_sub(limit);
     file.seek(SeekFrom::Start(begin))?;
@@ -94,7 +94,7 @@ fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     Ok(text[whole..].to_owned())
 }
 
-/// Returns all sources. The CIB is first, because it contains secrets to look for in the others.
+/// Returns all sources of the report. The CIB comes first, because it has the secrets that are then removed from the others.
 pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),
@@ -129,14 +129,14 @@ pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     sources
 }
 
-/// Returns the journal of the cluster's services for the last two days, which includes what the agents log.
+/// Returns the journal of the cluster's services for the last two days. It includes what the agents log.
 fn journal() -> Source {
     const UNITS: [&str; 4] = ["--unit=corosync", "--unit=pacemaker", "--unit=pcsd", "--unit=tandem-collect"];
     let how = ["--since=-48h", "--lines=50000", "--no-pager", "--output=short-iso-precise"];
     Source::program("logs/journal", "journalctl", &[&how[..], &UNITS[..]].concat())
 }
 
-/// Returns the names of our resources' containers, or the default name if the cluster does not answer.
+/// Returns the container names of Tandem's resources, or the default name if the cluster does not answer.
 fn containers(programs: &Programs) -> Vec<String> {
     let configured = crate::adapters::pacemaker::resource::configured(programs).unwrap_or_default();
     let name = |parameters: &[(String, String)]| {
@@ -152,14 +152,14 @@ fn containers(programs: &Programs) -> Vec<String> {
     if names.is_empty() { vec!["etcd".to_owned()] } else { names.into_iter().filter(is_plain).collect() }
 }
 
-/// Returns whether the name is a plain one that ends like JSON or lines of it.
+/// Returns whether `name` has only plain characters and ends with `.json`, `.jsonl` or `.jsonl.1`.
 fn is_json(name: &str) -> bool {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     is_plain && [".json", ".jsonl", ".jsonl.1"].iter().any(|end| name.ends_with(end))
 }
 
-/// Returns the files that Tandem wrote. They are opened at once and without following links, because another user may
-/// replace them by links.
+/// Returns the files of `directory` that Tandem wrote, each already open. No link is followed, because another user may replace a file by
+/// a link.
 fn ours(directory: &Path, folder: &str, is_ours: impl Fn(&str) -> bool) -> Vec<Source> {
     let Ok(opened) = open(directory, libc::O_DIRECTORY) else { return Vec::new() };
     let directory = proc::open_file(&opened);
@@ -187,7 +187,8 @@ mod tests {
 
     use super::*;
 
-    /// A member of Pacemaker's group could do this in the folder of the events.
+    /// Asserts that a file which is replaced by a link after the listing is not read. A member of Pacemaker's group could do so in the
+    /// folder of events.
     #[test]
     fn what_is_put_in_a_files_place_after_the_listing_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ fn alert_of(pairs: &[(&str, &str)]) -> Alert {
     alert::read(&Env::from_pairs(pairs.iter().map(|(name, value)| (format!("CRM_alert_{name}"), (*value).to_owned()))))
 }
 
-/// Returns each captured action with the events that it caused.
+/// Returns each captured call of the alert agent, with the events that it caused.
 fn told(captured: &str) -> Vec<(String, Vec<String>)> {
     let dir = tempfile::tempdir().unwrap();
     let mut sections: Vec<(String, Vec<String>)> = Vec::new();
@@ -34,7 +34,8 @@ fn told(captured: &str) -> Vec<(String, Vec<String>)> {
     sections
 }
 
-/// For two recipients each cause is one event. Probes, notifications and cancelled operations cause none.
+/// Asserts that each cause is one event although Pacemaker alerts two recipients. Probes, notifications and cancelled operations cause
+/// none.
 #[test]
 fn what_pacemaker_told_two_recipients_is_told_once() {
     let started = |what: &str, node: &str| format!("Warning PacemakerResourceStarted: {what} was started on {node}");
@@ -79,7 +80,7 @@ fn what_pacemaker_told_two_recipients_is_told_once() {
     assert_eq!(told(NODE1).last(), Some(&section("fencefail", &[could_not])));
 }
 
-/// For each kind, an alert that becomes an event and one that does not.
+/// Asserts for each kind of alert that one alert becomes an event and another one does not.
 #[test]
 fn each_kind_is_translated() {
     let operation = |task, interval, rc, target, status| {

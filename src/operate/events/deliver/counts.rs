@@ -11,13 +11,13 @@ use crate::base::Fact;
 use crate::records::events::{read, reason};
 use crate::records::state_file;
 
-/// The reason that counts all unknown reasons.
+/// The reason under which events with an unknown reason are counted.
 const OTHER: &str = "Other";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Counted {
-    /// The number of the last event that was counted.
+    /// The number of the last event that is included in the counts.
     until: u64,
     by_reason: BTreeMap<String, u64>,
 }
@@ -27,8 +27,8 @@ pub fn counts(places: &Places) -> io::Result<BTreeMap<String, u64>> {
     Ok(counted(places)?.1.by_reason)
 }
 
-/// Counts as [`counts`] does, and stores the result. Only the collector calls it, because two callers would count
-/// twice.
+/// Counts events by reason as [`counts`] does, and stores the result. Only the collector calls this function, because two callers would
+/// count twice.
 pub fn count(places: &Places) -> io::Result<BTreeMap<String, u64>> {
     let (before, now) = counted(places)?;
     if now != before {
@@ -42,14 +42,15 @@ fn path(places: &Places) -> PathBuf {
     places.state.join("counts.json")
 }
 
-/// Adds `more` events. An unknown reason counts as [`OTHER`], because each reason is a permanent series of metrics.
+/// Adds `more` events of a reason to `counts`. An unknown reason counts as [`OTHER`], because each reason becomes a permanent series of
+/// metrics.
 fn add(counts: &mut BTreeMap<String, u64>, reason: String, more: u64) {
     let reason = if reason::ALL.contains(&reason.as_str()) { reason } else { OTHER.to_owned() };
     let count = counts.entry(reason).or_default();
     *count = count.saturating_add(more);
 }
 
-/// Returns the stored counts, and the counts that include later events.
+/// Returns the stored counts of events, and the counts that also include later events.
 fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
     let before: Counted = match state_file::read(&path(places)) {
         Fact::Known(counted) => counted,

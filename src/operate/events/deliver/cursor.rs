@@ -4,29 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::events::{Event, KEPT, Type};
 
-/// Milliseconds of the past of which a new recipient gets events.
+/// Age up to which a new recipient still gets past events, in milliseconds.
 const AT_FIRST: u64 = 60 * 60 * 1000;
-/// Seconds of the pause after the first failure. It doubles with each failure up to the longest.
+/// Seconds until the next attempt after a first failure. The pause doubles with each failure, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: u64 = 15;
 const LONGEST_PAUSE: u64 = 300;
 
-/// The progress of one recipient.
+/// The progress of delivery to one recipient.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cursor {
-    /// The number of the last delivered event.
+    /// The number of the last event that was delivered to the recipient.
     pub brought: u64,
-    /// The count of events that were never delivered. `lost_untold` is the part that was not reported to the recipient
-    /// yet.
+    /// The count of events that will never be delivered. `lost_untold` is the part of them that was not reported to the recipient yet.
     pub lost: u64,
     pub lost_untold: u64,
-    /// Consecutive failures.
+    /// Number of failed attempts in a row.
     pub failures: u32,
-    /// The time of the next attempt, in seconds since 1970.
+    /// The time of the next attempt, in seconds since 1970; 0 if there is no pause.
     pub again_at: u64,
 }
 
-/// The result of one run.
+/// The result of one attempt to deliver events to a recipient.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub delivered: u64,
@@ -34,7 +33,7 @@ pub(super) struct Run {
 }
 
 impl Cursor {
-    /// Returns the progress of a new recipient, which gets only the events of the last hour.
+    /// Returns the progress of a new recipient. It gets only the events of the last hour.
     pub(super) fn new(events: &[Event], now: u64) -> Self {
         let is_old = |event: &&Event| event.time.saturating_add(AT_FIRST) < now.saturating_mul(1000);
         let brought = events.iter().filter(is_old).map(|event| event.number).max().unwrap_or_default();
@@ -42,8 +41,7 @@ impl Cursor {
         Self { brought: brought.max(first), ..Self::default() }
     }
 
-    /// Returns whether the recipient must wait for its next attempt. Setting the clock back does not lengthen the
-    /// pause.
+    /// Returns whether the pause after a failure still lasts. A clock that was set back does not lengthen the pause.
     pub(super) fn pauses(&self, now: u64) -> bool {
         self.again_at > now && self.again_at <= now.saturating_add(LONGEST_PAUSE)
     }
@@ -53,7 +51,7 @@ impl Cursor {
         events.iter().filter(|event| event.number > self.brought).count() as u64
     }
 
-    /// Delivers the waiting events in order, until all are delivered, one fails or `is_over` returns true.
+    /// Delivers the waiting events in order, until all are delivered, a delivery fails or `is_over` returns true.
     pub(super) fn bring(
         &mut self,
         events: &[Event],
@@ -86,7 +84,7 @@ impl Cursor {
         run
     }
 
-    /// Returns the waiting events. Counts those as lost that are too many or no longer in the file.
+    /// Returns the events that wait for delivery. Counts as lost those that are no longer in the file, or exceed [`KEPT`].
     fn give_up<'a>(&mut self, events: &'a [Event]) -> &'a [Event] {
         if events.last().is_some_and(|last| last.number < self.brought) {
             // The file was removed, and the numbers began again.

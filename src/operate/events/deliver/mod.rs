@@ -29,17 +29,17 @@ use crate::os::{appended, directory as os_directory, ofd_lock};
 use crate::records::events::{Event, read};
 use crate::records::state_file;
 
-/// The folder with the progress of each recipient.
+/// The folder with the delivery progress of each recipient.
 pub const DIRECTORY: &str = "/var/lib/tandem/deliver";
-/// Longest time for one recipient in one run. The next run continues.
+/// Longest time for deliveries to one recipient in one run of the collector. The next run delivers the rest.
 const BUDGET: Duration = Duration::from_secs(10);
 
-/// Returns whether the alert agent at `path` is ours.
+/// Returns whether `path` is the path of Tandem's alert agent.
 pub fn is_ours(path: &str) -> bool {
     path.ends_with("/tandem/alert") || path.ends_with("/tandem-alert")
 }
 
-/// The folders of the delivery, and the trusted authorities.
+/// The folders of events and of delivery progress, and the CAs to verify recipients with.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub events: PathBuf,
@@ -53,12 +53,12 @@ impl Default for Places {
     }
 }
 
-/// The result of a delivery to one recipient.
+/// The result of one run's delivery to one recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The recipient in a printable form: of a URL only the host, because the rest may be a secret.
+    /// The recipient in a printable form. A URL is shortened to its host, because the rest may be a secret.
     pub recipient: String,
-    /// The number of events that were delivered in this run.
+    /// The number of events that this run delivered.
     pub delivered: u64,
     pub waiting: u64,
     /// The number of events that the recipient will never get.
@@ -66,8 +66,8 @@ pub struct Outcome {
     pub failure: Option<String>,
 }
 
-/// Returns the recipients that the cluster configures. If the cluster does not answer, returns those that it configured
-/// last. `None` means that no alert has our agent.
+/// Returns the recipients that the cluster configures for Tandem's alert agent. If the cluster does not answer, returns those that it
+/// configured last. `None` means that no alert uses that agent.
 pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<String>>, pacemaker::Error> {
     #[derive(Default, PartialEq, Serialize, Deserialize)]
     struct Known {
@@ -91,7 +91,7 @@ pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<Str
     }
 }
 
-/// Delivers the waiting events to each of `recipients`. With `at_once` it skips the pauses after failures.
+/// Delivers the waiting events to each of `recipients`. If `at_once` is true, pauses after failures are skipped.
 pub fn deliver(places: &Places, recipients: &[String], at_once: bool) -> io::Result<Vec<Outcome>> {
     directory(&places.state)?;
     let lock = appended::open(&places.state.join("lock"), 0o600)?.file;

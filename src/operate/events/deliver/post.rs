@@ -14,16 +14,16 @@ use crate::adapters::https::transport::{OneHost, TlsConnector};
 use crate::os::clock::Deadline;
 use crate::records::events::Event;
 
-/// The trusted authorities, as for a BMC.
+/// The CAs to verify a recipient's certificate with, configured as for a BMC.
 pub use crate::adapters::https::tls::Trust;
 
-/// Longest time for one event, including the connection.
+/// Longest time for posting one event, including the connection.
 const LIMIT: Duration = Duration::from_secs(5);
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// Most bytes of an answer that are read. A connection is reused only if its answer was read.
+/// Most bytes of a response's body that are read. A connection can be reused only after the body was read.
 const ANSWER_LIMIT: u64 = 64 * 1024;
 
-/// A client of one URL, which keeps its connection.
+/// An HTTPS client for one URL. It keeps its connection between events.
 #[derive(Debug)]
 pub struct Poster {
     agent: Agent,
@@ -31,7 +31,7 @@ pub struct Poster {
 }
 
 impl Poster {
-    /// Makes a client of the URL `text`, which begins with `https://`.
+    /// Returns a client for the URL `text`, which begins with `https://`.
     pub(super) fn new(text: &str, trust: &Trust) -> Result<Self, Unknown> {
         let unknown = || Unknown::Form(shown(text));
         let uri: Uri = text.parse().map_err(|_| unknown())?;
@@ -60,7 +60,7 @@ impl Poster {
         Ok(Self { agent: Agent::with_parts(config, connector, OneHost { host }), uri })
     }
 
-    /// Posts one event.
+    /// Posts one event as JSON to the client's URL.
     pub(super) fn send(&self, event: &Event, deadline: Deadline) -> Result<(), String> {
         let failed = |why: &dyn std::fmt::Display| {
             // A library's error may contain the URL.

@@ -12,7 +12,7 @@ use crate::os::clock::Deadline;
 use crate::os::{appended, logging};
 use crate::records::events::{Event, Type};
 
-/// A recipient that is ready for events.
+/// A destination of events, after its configured value was parsed.
 #[derive(Debug)]
 pub enum Recipient {
     Journal,
@@ -21,7 +21,7 @@ pub enum Recipient {
 }
 
 impl Recipient {
-    /// Parses the configured value of a recipient.
+    /// Parses a recipient's configured value: `journal`, `file:/PATH` or `https://HOST/PATH`.
     pub fn parse(text: &str, trust: &Trust) -> Result<Self, Unknown> {
         let text = text.trim();
         if text == "journal" {
@@ -37,7 +37,7 @@ impl Recipient {
         Poster::new(text, trust).map(|poster| Self::Url(Box::new(poster)))
     }
 
-    /// Sends one event.
+    /// Sends one event to this recipient.
     pub(super) fn send(&mut self, event: &Event, deadline: Deadline) -> Result<(), String> {
         match self {
             Self::Journal => to_journal(event),
@@ -66,8 +66,7 @@ fn to_file(path: &Path, event: &Event) -> std::io::Result<()> {
     file.write_all(&line)
 }
 
-/// Returns the name of the file with a recipient's progress. It is a digest, so that two URLs of one host are two
-/// recipients.
+/// Returns the name of the file with a recipient's progress. The name is a digest, so that two URLs of one host are two recipients.
 pub(super) fn file_name(text: &str) -> String {
     let digest = digest::digest(&digest::SHA256, text.trim().as_bytes());
     HEXLOWER.encode(&digest.as_ref()[..8])

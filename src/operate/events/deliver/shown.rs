@@ -1,6 +1,6 @@
 //! The printable form of a recipient, and the errors of an unusable one.
 
-/// The reason why a recipient is unusable.
+/// The reason why a recipient's configured value is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum Unknown {
     #[error("recipient '{0}' is not known: give it as journal, file:/PATH or https://HOST/PATH")]
@@ -11,8 +11,7 @@ pub enum Unknown {
     Tls(String, String),
 }
 
-/// Returns the printable form of a recipient: of a URL only the host, because its path may be the permission to write
-/// there.
+/// Returns a recipient in a printable form. A URL is shortened to its host, because its path may be the permission to write there.
 pub(super) fn shown(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
         return text.to_owned();

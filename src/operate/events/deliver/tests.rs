@@ -138,8 +138,8 @@ fn an_unknown_recipient_has_its_sentence_and_keeps_no_other_one_waiting() {
     assert_eq!(outcomes[1].delivered, 1);
 }
 
-/// Starts an HTTPS server with a certificate of its own, which answers with `statuses` one by one. The channel returns
-/// its requests.
+/// Starts an HTTPS server with a self-signed certificate, which responds with `statuses` in turn. Returns its port, the trust in its
+/// certificate, and a channel with the requests.
 fn server(statuses: &'static [u16]) -> (u16, Trust, mpsc::Receiver<String>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
@@ -169,7 +169,7 @@ fn server(statuses: &'static [u16]) -> (u16, Trust, mpsc::Receiver<String>) {
     (port, Trust::Listed(vec![certificate]), got)
 }
 
-/// Reads the first line and the body of the next request. Returns `None` if the client closed the connection.
+/// Reads the first line and the body of the next HTTP request. Returns `None` if the client closed the connection.
 fn request(stream: &mut impl BufRead) -> Option<String> {
     let (mut first, mut length) = (String::new(), 0);
     if stream.read_line(&mut first).ok()? == 0 {
@@ -262,7 +262,8 @@ prop_compose! {
 }
 
 proptest! {
-    /// Neither the event numbers of another program nor those of a damaged cursor end the collector.
+    /// Asserts that no combination of event numbers and cursor makes the collector panic. Another program may have written the events,
+    /// and the cursor may be damaged.
     #[test]
     fn any_numbers_are_brought_and_counted(events in any_events(), cursor in any_cursor(), now in number(), fails in any::<bool>()) {
         let _ = Cursor::new(&events, now);
