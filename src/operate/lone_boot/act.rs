@@ -11,11 +11,11 @@ use crate::operate::failure::Failure;
 use crate::os::clock;
 use crate::records::events::{self, own};
 
-/// Time for a fence agent, its delay and a second try by the fencer.
+/// Time limit for fencing the peer: it covers the fence agent, its delay and a second attempt by Pacemaker's fencer.
 const FENCING: Duration = Duration::from_secs(180);
 
 impl LoneBooter {
-    /// Carries out the effects of the plan in `look`.
+    /// Carries out the effects of the plan that the observation `look` led to.
     pub(super) fn perform(&mut self, context: &Context, look: &Look) -> Result<(), Failure> {
         look.plan.effects.iter().try_for_each(|effect| {
             log::info!("effect: {effect}");
@@ -36,7 +36,7 @@ impl LoneBooter {
         Ok(())
     }
 
-    /// Fences the peer, unless it was switched on since the last observation.
+    /// Fences the peer so that it stays off. Fails if the peer's BMC has not reported Off without a gap until now.
     fn hold_off(&mut self, context: &Context, peer: &str) -> Result<(), Failure> {
         let answered = bmc::ask(&context.programs, &context.resource, peer, BMC);
         if !answered.known().is_some_and(|answered| self.off.goes_with(answered)) {

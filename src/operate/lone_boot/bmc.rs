@@ -13,19 +13,19 @@ use crate::operate::fencing::power;
 use crate::operate::health::fencing::Answer;
 use crate::os::uuid;
 
-/// One answer of a BMC, without the time for which it has been the same.
+/// The state of a node's machine as its BMC reports it at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub power: Seen,
-    /// The UUID that the BMC reports.
+    /// The UUID that the BMC reports for the machine; `None` if it reports none.
     pub found: Option<String>,
     pub by_device: Option<String>,
     pub by_agent: Option<String>,
-    /// The times at which the BMCs last reset the machine, in their own notation; one for each BMC that answered.
+    /// The times at which the BMCs last reset the machine, in the BMCs' own notation. The list has a time from each BMC that reports one.
     pub resets: Vec<String>,
 }
 
-/// The power in one observation.
+/// The power of the machine in one report of its BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     On,
@@ -35,7 +35,8 @@ pub(super) enum Seen {
 }
 
 impl Answered {
-    /// Returns the fact for a decision. `off` is the time for which the machine has been off, and the age of that observation.
+    /// Returns this report as evidence for `decide`. `off` is the time for which the machine has been off, and the time since its last
+    /// Off report.
     pub(super) fn fact(&self, off: Option<(Duration, Duration)>) -> PeerBmc {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let power = match &self.power {
@@ -51,14 +52,14 @@ impl Answered {
         PeerBmc { power, found, by_device, by_agent }
     }
 
-    /// Returns whether a machine that is proven to be the peer reports Off.
+    /// Returns whether the machine is off, and its UUID proves that it is the peer.
     pub(super) fn is_proven_off(&self) -> bool {
         let names: Vec<&String> = [&self.by_device, &self.by_agent].into_iter().flatten().collect();
         let is_its_own = !names.is_empty() && names.iter().all(|name| Some(*name) == self.found.as_ref());
         self.power == Seen::Off && is_its_own
     }
 
-    /// Ranks this answer among several. An answer that may come from a running machine ranks first.
+    /// Ranks this report among those of several BMCs. A report that may come from a running machine ranks highest.
     fn weight(&self) -> u8 {
         match self.power {
             Seen::On => 4,
@@ -70,7 +71,8 @@ impl Answered {
     }
 }
 
-/// Asks the BMCs of the devices that fence `node`, in parallel and within `limit`. Returns `Absent` if no own device fences it.
+/// Queries the BMCs of the devices that fence `node`, in parallel and within `limit`. Returns `Absent` if no device of `fence_redfish_rs`
+/// fences `node`.
 pub(super) fn ask(programs: &Programs, resource: &str, node: &str, limit: Duration) -> Fact<Answered> {
     let read = configuration::ask(programs, Some(resource), &Limits::patient());
     let Some(read) = read.known() else {
@@ -85,7 +87,7 @@ pub(super) fn ask(programs: &Programs, resource: &str, node: &str, limit: Durati
     together(judged).map_or(Fact::Absent, Fact::Known)
 }
 
-/// Combines the answers of several BMCs into one.
+/// Combines the reports of several BMCs into one: the report with the highest [`Answered::weight`], with the resets of all.
 fn together(answers: impl IntoIterator<Item = Answered>) -> Option<Answered> {
     answers.into_iter().reduce(|one, other| {
         let (mut chosen, left) = if other.weight() > one.weight() { (other, one) } else { (one, other) };

@@ -29,16 +29,17 @@ use crate::records::decision_log::{self, Entry};
 use crate::records::lone_boot::FirstCorosync;
 use crate::records::{image_versions, state_file};
 
-/// Time for a BMC's answer. The next observation asks a slower one again.
+/// Time limit for a BMC's answer. The next observation queries a slower BMC again.
 const BMC: Duration = Duration::from_secs(20);
 /// Time between two observations.
 const EACH: Duration = Duration::from_secs(10);
-/// The same while the machine boots, because Corosync, Pacemaker and its first probe start within seconds of each other.
+/// Time between two observations while the machine boots. It is shorter than [`EACH`], because Corosync, Pacemaker and its first probe
+/// start within seconds of each other.
 const EACH_AT_BOOT: Duration = Duration::from_secs(2);
 const BOOTS: Duration = Duration::from_secs(60);
 const COROSYNC: &str = "corosync";
 
-/// One observation, and the plan that follows from it.
+/// One observation of a node without its peer, and the plan that follows from it.
 #[derive(Debug)]
 pub struct Look {
     pub node: String,
@@ -47,14 +48,14 @@ pub struct Look {
     pub plan: Plan,
 }
 
-/// The state of a run: its findings and its finished steps.
+/// A run of lone boot on this node: its findings and its finished steps.
 #[derive(Debug, Default)]
 pub struct LoneBooter {
     resource: Option<String>,
-    /// True for the service, which stores its findings and acts. False for an observation that an operator asked for.
+    /// True for the service, which stores its findings and changes the cluster. False for an observation that an operator asked for.
     acts: bool,
     off: OffRow,
-    /// The value of `etcd_lone_boot` that this run wrote.
+    /// The value that this run wrote to the cluster property `etcd_lone_boot`; `None` before.
     announced: Option<String>,
     held_off: bool,
     last_because: Option<Reason>,
@@ -66,7 +67,7 @@ impl LoneBooter {
         Self { resource: resource.map(str::to_owned), acts, ..Self::default() }
     }
 
-    /// Observes, acts and logs until there is quorum.
+    /// Observes, acts and logs repeatedly until there is quorum. Returns the last observation.
     pub fn run(&mut self) -> Look {
         let since_start = Deadline::after(BOOTS);
         loop {
@@ -88,7 +89,7 @@ impl LoneBooter {
         matches!(self.last_because, Some(Reason::Refused { .. }))
     }
 
-    /// Runs one round. Returns the pause before the next one, or `None` once there is quorum.
+    /// Observes once and performs the plan. Returns the pause before the next observation, or `None` once there is quorum.
     fn round(&mut self) -> Result<(Look, Option<Duration>), Failure> {
         let (context, look) = self.look()?;
         self.last_failure = None;
@@ -106,7 +107,7 @@ impl LoneBooter {
         Ok((look, pause))
     }
 
-    /// Returns the pause before the next observation, which is shortened if the peer will have been off long enough earlier.
+    /// Returns the pause before the next observation. It is shorter than `pause` if the peer will have been off long enough earlier.
     fn next_look(&self, context: &Context, pause: Duration) -> Duration {
         let wait = Duration::from_secs(context.params.lone_boot.wait_s);
         let lasted = self.off.lasted(now()).map(|(lasted, age)| lasted + age);
@@ -114,7 +115,7 @@ impl LoneBooter {
         left.map_or(pause, |left| left.min(pause))
     }
 
-    /// Observes once, and decides. The BMC is asked last, and only if all other rules hold.
+    /// Observes once and decides. The peer's BMC is queried last, and only if all other conditions for a lone boot hold.
     pub fn look(&mut self) -> Result<(Context, Look), Failure> {
         let context = node::context(self.resource.as_deref())?;
         let mut evidence = observe::observe(&context, context.container_lock.is_anothers());
@@ -129,7 +130,7 @@ impl LoneBooter {
         Ok((context, Look { node, resource, evidence, plan }))
     }
 
-    /// Returns all facts except the BMC's report.
+    /// Returns the facts for the decision, without the report of the peer's BMC.
     fn facts(&self, context: &Context, evidence: &Evidence) -> LoneBoot {
         let params = context.params.lone_boot;
         let facts = LoneBoot { is_wanted: params.is_wanted, wait_s: params.wait_s, ..LoneBoot::default() };
@@ -161,8 +162,8 @@ impl LoneBooter {
         }
     }
 
-    /// Returns whether the peer was present in this boot. A restarted Corosync has forgotten it, so this counts as yes. So does an etcd
-    /// that ran in this boot, because it had quorum.
+    /// Returns whether the peer was a Corosync member in this boot. Returns true after a restart of Corosync, because it has forgotten
+    /// the members. Returns true if etcd ran in this boot, because it had quorum.
     fn peer_was_seen(&self, context: &Context, evidence: &Evidence, joined: Fact<bool>) -> Fact<bool> {
         let Some(started) = proc::started_last(&[COROSYNC]) else {
             return Fact::Unknown("no process of Corosync is found".to_owned());
@@ -193,7 +194,7 @@ impl LoneBooter {
         asked.map(|answered| answered.fact(self.off.lasted(now())))
     }
 
-    /// Returns the steps that this run has finished and that the CIB confirms.
+    /// Returns the steps of a lone boot that this run has finished and that the CIB confirms.
     fn done(&self, context: &Context, evidence: &Evidence) -> Done {
         let Some(announced) = &self.announced else { return Done::default() };
         let read = configuration::ask(&context.programs, Some(&context.resource), &Limits::patient());
@@ -203,7 +204,7 @@ impl LoneBooter {
         Done { is_announced, is_held_off: is_announced && self.held_off && is_down }
     }
 
-    /// Logs a reason that differs from the last one. Another count of seconds is no difference.
+    /// Logs the reason for a plan, unless it equals the last logged one. Another count of seconds does not make a reason different.
     fn log(&mut self, because: &Reason) {
         if self.last_because.as_ref().is_some_and(|last| says_the_same(last, because)) {
             return;
@@ -233,7 +234,7 @@ fn decided(evidence: &mut Evidence, facts: &LoneBoot) -> Plan {
     decide::decide(Request::LoneBoot, evidence, &Progress::default()).plan
 }
 
-/// Returns whether only the BMC's answer is missing.
+/// Returns whether the plan only lacks the report of the peer's BMC.
 fn asks_the_bmc(plan: &Plan) -> bool {
     let unasked = |why: &NoLoneBoot| matches!(why, NoLoneBoot::DeviceUnknown { .. });
     matches!(&plan.because, Reason::Refused { refusal: Refusal::LoneBoot { why }, .. } if unasked(why))
@@ -243,7 +244,7 @@ fn seen(first: Option<&FirstCorosync>, now: &FirstCorosync, etcd_ran: bool, join
     if etcd_ran || first.is_some_and(|first| first != now) { Fact::Known(true) } else { joined }
 }
 
-/// Returns whether two reasons count as the same line of the log.
+/// Returns whether two reasons differ at most in a count of seconds, so that the second one is not logged.
 fn says_the_same(last: &Reason, because: &Reason) -> bool {
     use crate::decide::reason::LoneBootStep::Waits;
     match (last, because) {
@@ -252,7 +253,7 @@ fn says_the_same(last: &Reason, because: &Reason) -> bool {
     }
 }
 
-/// Returns the release of the etcd that last wrote the data, from its container, which still exists.
+/// Returns the release of the etcd that last wrote the data. It is read from the container of that etcd, which still exists.
 fn release(context: &Context) -> Fact<Version> {
     match podman::inspect(&context.programs, &context.params.name) {
         Ok(Some(container)) => image_versions::read(&container.image).map_or_else(
@@ -264,7 +265,7 @@ fn release(context: &Context) -> Fact<Version> {
     }
 }
 
-/// Appends a decision that had an effect to the log that `tandem replay` reads.
+/// Appends a decision that had an effect to the decision log, which `tandem replay` reads.
 fn record(context: &Context, look: &Look, outcome: &Result<(), Failure>) {
     let outcome = outcome.as_ref().map_or_else(|Failure(why)| why.clone(), |()| "done".to_owned());
     let entry = Entry::new(Request::LoneBoot, Progress::default(), look.evidence.clone(), look.plan.clone(), outcome);
@@ -281,7 +282,7 @@ mod tests {
         FirstCorosync { boot_id: "b1".to_owned(), started }
     }
 
-    /// A restart of Corosync loses the record of the nodes that had joined.
+    /// Asserts that the peer counts as seen after a restart of Corosync, because that loses the record of the nodes that had joined.
     #[test]
     fn the_peer_counts_as_seen_where_nobody_could_know() {
         let unseen = || Fact::Known(false);

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::bmc::Answered;
 
-/// Largest gap between two answers of a row. In a longer gap the machine may have been on.
+/// Largest time between two reports of an unbroken series. In a longer gap the machine may have been on.
 const APART: Duration = Duration::from_secs(40);
 
-/// A row of Off answers of one machine. Times count from the boot of this node.
+/// An unbroken series of reports that one machine is off. Times are durations since the boot of this node.
 #[derive(Debug, Default)]
 pub(super) struct OffRow(Option<Row>);
 
@@ -19,7 +19,8 @@ struct Row {
 }
 
 impl OffRow {
-    /// Adds an answer that arrived at `now`. Returns whether it continues a row.
+    /// Adds a report that arrived at `now`. Any other report than the previous one begins a new series, or ends it if the machine may be
+    /// on. Returns whether the report continues the series.
     pub(super) fn take(&mut self, answered: Option<&Answered>, now: Duration) -> bool {
         let Some(answered) = answered.filter(|answered| answered.is_proven_off()) else {
             self.0 = None;
@@ -32,12 +33,12 @@ impl OffRow {
         is_continued
     }
 
-    /// Returns whether `answered` would continue the row.
+    /// Returns whether the report `answered` is equal to the earlier ones of the series.
     pub(super) fn goes_with(&self, answered: &Answered) -> bool {
         answered.is_proven_off() && self.0.as_ref().is_some_and(|row| row.answered == *answered)
     }
 
-    /// Returns the time from the first answer to the last one, and the time since the last one.
+    /// Returns the time from the first report of the series to the last one, and the time from the last one to `now`.
     pub(super) fn lasted(&self, now: Duration) -> Option<(Duration, Duration)> {
         let row = self.0.as_ref()?;
         Some((row.last.saturating_sub(row.first), now.saturating_sub(row.last)))
@@ -58,7 +59,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Returns how long the row has lasted after Off at 0, 10 and 20 s, `one` at 30 s, and Off at 40 s.
+    /// Returns the seconds from the first report of the series to the last one. The machine reports Off at 0, 10, 20 and 40 s, and `one`
+    /// at 30 s.
     fn lasted_with(one: Option<&Answered>) -> u64 {
         let (mut row, off) = (OffRow::default(), answered(Seen::Off));
         for (seconds, is_continued) in [(0, false), (10, true), (20, true)] {

@@ -10,10 +10,10 @@ use crate::base::Fact;
 use crate::operate::health::conditions::{Conditions, Status, status};
 use crate::records::state_file;
 
-/// Path of the file with the counts.
+/// Path of the file with the counts of disruptions.
 pub const PATH: &str = "/var/lib/tandem/disruptions.json";
 
-/// The counts by node and resource.
+/// The number of times that each resource stopped on each node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Disruptions {
@@ -27,7 +27,7 @@ struct StartsSeen {
 }
 
 impl Disruptions {
-    /// Reads the counts at `path`. An unreadable file counts as empty, because Prometheus handles a counter that starts over.
+    /// Reads the counts at `path`. An unreadable file counts as empty, because Prometheus handles a counter that starts again at 0.
     pub fn read(path: &Path) -> Self {
         match state_file::read(path) {
             Fact::Known(kept) => kept,
@@ -35,7 +35,7 @@ impl Disruptions {
         }
     }
 
-    /// Adds the observation in `conditions` to the counts at `path`, and stores the result there.
+    /// Counts the resources that `conditions` newly shows as stopped, and stores the result at `path`.
     pub fn keep(path: &Path, conditions: &Conditions) -> io::Result<Self> {
         let before = Self::read(path);
         let mut now = before.clone();
@@ -46,7 +46,7 @@ impl Disruptions {
         Ok(now)
     }
 
-    /// Adds an observation. An unknown condition changes nothing.
+    /// Counts the resources that `conditions` newly shows as stopped. A resource with an unknown condition is left unchanged.
     pub fn see(&mut self, conditions: &Conditions) {
         for node in &conditions.nodes {
             for resource in &node.resources {
@@ -63,7 +63,7 @@ impl Disruptions {
         }
     }
 
-    /// Returns each node and resource with its count.
+    /// Returns each node and resource with the number of times that the resource stopped there.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         self.nodes.iter().flat_map(|(node, resources)| {
             resources.iter().map(|(resource, seen)| (node.as_str(), resource.as_str(), seen.count))

@@ -8,7 +8,7 @@ use crate::operate::cluster::{Cluster, Etcd};
 use crate::operate::health::view::leads;
 use crate::operate::health::{Health, Verdict};
 
-/// Alarms that have a row even while they are not raised.
+/// Alarms of etcd that the metrics show even while they are not raised.
 const ALARMS: [&str; 2] = ["NOSPACE", "CORRUPT"];
 
 pub(super) fn tell(page: &mut Page, cluster: &Cluster, health: &Health) {
@@ -37,12 +37,12 @@ fn answers(cluster: &Cluster) -> impl Iterator<Item = (&str, &Etcd)> {
     cluster.etcd.iter().filter_map(|(node, etcd)| Some((node.as_str(), etcd.known()?)))
 }
 
-/// Returns the answer of the leader, or else of the etcd with the newest log.
+/// Returns the status of the leader's etcd. If no etcd leads, returns the one with the newest log.
 fn newest(cluster: &Cluster) -> Option<&Etcd> {
     answers(cluster).map(|(_, etcd)| etcd).max_by_key(|etcd| (leads(etcd), etcd.term, etcd.index))
 }
 
-/// Returns whether two members vote; `None` where an etcd that might vote could not be asked.
+/// Returns whether two members vote. Returns `None` if an etcd that might vote could not be queried.
 fn redundant(cluster: &Cluster, health: &Health) -> Option<bool> {
     let voters = answers(cluster).filter(|(_, etcd)| !etcd.learner && etcd.leader.is_some()).count();
     if voters > 1 {
@@ -94,7 +94,7 @@ fn alarms(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// Writes the number of times that a node's data continued without the other's, from the attribute that the agent keeps.
+/// Writes how often a node's data continued without the other node's, from the attribute in which the agent counts.
 fn forks(page: &mut Page, cluster: &Cluster) {
     let Some(configuration) = cluster.configuration.known() else { return };
     for (node, attributes) in &configuration.permanent {
@@ -105,7 +105,7 @@ fn forks(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// Writes the cluster's name and its etcd's id, which distinguish this cluster from others.
+/// Writes the cluster's name and the id of its etcd, which distinguish this cluster from others in Prometheus.
 fn identity(page: &mut Page, cluster: &Cluster) {
     let properties = cluster.configuration.known().map(|configuration| &configuration.properties);
     let name = properties.and_then(|properties| properties.get("cluster-name")).map(String::as_str).unwrap_or_default();

@@ -12,22 +12,22 @@ use crate::base::json;
 use crate::operate::cluster::Cluster;
 use crate::records::bmc_note::BmcNote;
 
-/// The phase of a test that is a duration. All others are times since the request.
+/// The phase of a fencing test that is a duration. All other phases are times since the request.
 const PAUSE: &str = "longest_pause";
 
-/// A finished fencing test: a line of `/var/lib/tandem/fencing-tests.jsonl`.
+/// The result of a finished fencing test. Each line of `/var/lib/tandem/fencing-tests.jsonl` is one.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct FencingTest {
-    /// The time of the request, in RFC 3339.
+    /// The time at which the operator requested the test, in RFC 3339.
     pub at: String,
     pub node: String,
     pub passed: bool,
-    /// Seconds since the request, by phase, and the longest pause in the writes.
+    /// Seconds from the request until each phase of the test, and the longest pause in the writes; `None` for a phase without a time.
     pub seconds: BTreeMap<String, Option<f64>>,
 }
 
-/// Each node's last test and last success, from the lines of the file. Unreadable lines are skipped.
+/// Each node's last fencing test, and the time of its last success in seconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FencingTests {
     last: BTreeMap<String, FencingTest>,
@@ -41,7 +41,7 @@ impl FencingTests {
         tests
     }
 
-    /// Adds a test. The newest has to come last.
+    /// Adds the result of a fencing test. The newest test must be added last.
     fn add(&mut self, test: FencingTest) {
         let at = humantime::parse_rfc3339_weak(&test.at).ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         if let Some(at) = at.filter(|_| test.passed) {
@@ -57,7 +57,7 @@ pub(super) fn tell(page: &mut Page, cluster: &Cluster, tests: &FencingTests) {
     last_tests(page, cluster, tests);
 }
 
-/// Pairs of the node that monitored, and the device.
+/// Pairs of a node that monitored a fence device, and that device.
 type Looked = BTreeSet<(String, String)>;
 
 fn notes(page: &mut Page, cluster: &Cluster) -> Looked {
@@ -111,7 +111,7 @@ fn seconds(millis: u64) -> f64 {
     std::time::Duration::from_millis(millis).as_secs_f64()
 }
 
-/// Returns the id of the device that the note is about, or the BMC's address if no single device matches.
+/// Returns the id of the fence device that wrote `note`. If no single device matches, returns the BMC's address.
 fn device_of(cluster: &Cluster, note: &BmcNote) -> String {
     let devices = cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
     let same: Vec<&FenceDevice> = devices.iter().filter(|device| has_address(device, &note.address)).collect();
@@ -136,7 +136,7 @@ fn has_address(device: &FenceDevice, address: &str) -> bool {
     ip == address || parameter("ipport").is_some_and(|port| format!("{ip}:{port}") == address)
 }
 
-/// Writes the last monitor of each device without a note, as Pacemaker remembers it.
+/// Writes the last monitor of each fence device that is not in `noted`, from Pacemaker's history of operations.
 fn monitors(page: &mut Page, cluster: &Cluster, noted: &Looked) {
     let (Some(seen), Some(configuration)) = (cluster.pacemaker.known(), cluster.configuration.known()) else { return };
     for history in &seen.histories {
@@ -151,7 +151,7 @@ fn monitors(page: &mut Page, cluster: &Cluster, noted: &Looked) {
     }
 }
 
-/// Writes each node's last test. The file has the tests that this node conducted, and the CIB has each node's last success.
+/// Writes each node's last fencing test. `tests` has the tests that this node conducted. The CIB has the last success of each node.
 fn last_tests(page: &mut Page, cluster: &Cluster, tests: &FencingTests) {
     let mut passed = tests.passed.clone();
     let permanent = cluster.configuration.known().map(|configuration| &configuration.permanent);

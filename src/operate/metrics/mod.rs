@@ -20,20 +20,20 @@ use crate::operate::health::conditions::words::{CLUSTER, NODE, RESOURCE, Word};
 use crate::operate::health::conditions::{Condition, Conditions, status};
 use crate::operate::members::under_way::UnderWay;
 
-/// Values that are counted or kept over time, and that no single observation of the cluster shows.
+/// Values for the metrics that no single observation of the cluster shows, such as counts over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extras {
-    /// The number of events by reason; it never decreases.
+    /// The number of events by reason. A number never decreases.
     pub events: BTreeMap<String, u64>,
-    /// The fencing tests that this node conducted.
+    /// The results of the fencing tests that this node conducted.
     pub fencing_tests: FencingTests,
-    /// The number of times that resources stopped.
+    /// The number of times that each resource stopped.
     pub disruptions: Disruptions,
-    /// The change of the members that is in progress.
+    /// The change of etcd's members that is in progress; `None` if there is none.
     pub member_change: Option<UnderWay>,
 }
 
-/// Returns the whole page.
+/// Returns all metrics in Prometheus' text format.
 pub fn render(cluster: &Cluster, health: &Health, conditions: &Conditions, extras: &Extras) -> String {
     let mut page = Page::default();
     conditions_of(&mut page, conditions);
@@ -68,7 +68,7 @@ fn conditions_of(page: &mut Page, conditions: &Conditions) {
     }
 }
 
-/// Writes one metric for each condition.
+/// Writes one metric for each condition in `words`, unless the condition's status is unknown. `about` is `cluster`, `node` or `resource`.
 fn each(page: &mut Page, about: &str, words: &[Word], conditions: &[Condition], labels: &[(&str, &str)]) {
     for word in words {
         let help = format!("The condition {} of the {about}: 1 is true, 0 is false", word.kind);
@@ -130,7 +130,7 @@ fn versions(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// Writes when each node's collector last ran. For this node it is the time of this page.
+/// Writes the time at which each node's collector last ran. For this node it is the time of the current observation.
 fn collections(page: &mut Page, cluster: &Cluster) {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     for (node, collected) in &cluster.collected {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus::{GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 
-/// The metrics that have a value so far.
+/// The metrics that were added so far.
 #[derive(Default)]
 pub(super) struct Page {
     registry: Registry,
@@ -12,11 +12,11 @@ pub(super) struct Page {
     counters: BTreeMap<String, IntCounterVec>,
 }
 
-/// A label and its value.
+/// A label's name and value.
 type Label<'a> = (&'a str, &'a str);
 
 impl Page {
-    /// Adds any value; the metric's name contains its unit, such as seconds or bytes.
+    /// Adds a gauge with any value. The metric's name contains its unit, such as seconds or bytes.
     pub(super) fn value(&mut self, name: &str, help: &str, labels: &[Label<'_>], value: f64) {
         let gauge =
             self.gauge(name, help, labels).and_then(|gauge| gauge.get_metric_with_label_values(&values(labels)));
@@ -26,18 +26,18 @@ impl Page {
         }
     }
 
-    /// Adds a value of 1 or 0.
+    /// Adds a gauge that is 1 if `is_so` is true, else 0.
     pub(super) fn flag(&mut self, name: &str, help: &str, labels: &[Label<'_>], is_so: bool) {
         self.value(name, help, labels, if is_so { 1.0 } else { 0.0 });
     }
 
-    /// Adds seconds since 1970, or a number of things.
+    /// Adds a gauge with an integer: seconds since 1970, or a number of things.
     pub(super) fn time(&mut self, name: &str, help: &str, labels: &[Label<'_>], value: u64) {
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53, and Prometheus has no other numbers")]
         self.value(name, help, labels, value as f64);
     }
 
-    /// Adds a number that never decreases.
+    /// Adds a counter, which never decreases.
     pub(super) fn count(&mut self, name: &str, help: &str, labels: &[Label<'_>], count: u64) {
         let counter =
             self.counter(name, help, labels).and_then(|counter| counter.get_metric_with_label_values(&values(labels)));
@@ -65,7 +65,7 @@ impl Page {
         self.counters.get(name).ok_or_else(|| prometheus::Error::Msg("it is gone".to_owned()))
     }
 
-    /// Returns the page as text, sorted by name and labels.
+    /// Returns the metrics in Prometheus' text format, sorted by name and labels.
     pub(super) fn text(&self) -> String {
         let told = TextEncoder::new().encode_to_string(&self.registry.gather());
         told.unwrap_or_else(|error| {

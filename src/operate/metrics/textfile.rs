@@ -5,17 +5,18 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The directories that node_exporter reads: Debian's and Fedora's packages; OpenShift; the usual choice of operators that
-/// install it themselves.
+/// The usual directories of node_exporter's textfile collector: of Debian's and Fedora's packages, of OpenShift, and of manual
+/// installations.
 pub const DIRECTORIES: &[&str] =
     &["/var/lib/prometheus/node-exporter", "/var/node_exporter/textfile", "/var/lib/node_exporter/textfile_collector"];
 
 const FILE: &str = "tandem.prom";
-/// Name of the file before it is complete. Its ending keeps node_exporter from reading half a page, and its dot hides it in lists.
+/// Name of the metrics file before it is complete. node_exporter ignores its ending and so reads no half page. The dot hides the file in
+/// lists.
 const ASIDE: &str = ".tandem.prom.new";
 
-/// Replaces the file in `dir`, or in the first of [`DIRECTORIES`] that exists. Returns its path, or `None` if there is no such
-/// directory. The file is not synced, because the next run replaces it after a power cut, and etcd needs the disk more.
+/// Replaces the metrics file in `dir`, or in the first of [`DIRECTORIES`] that exists. Returns the file's path, or `None` if there is no
+/// such directory. The file is not synced, because the next run replaces it after a power cut, and etcd needs the disk more.
 pub fn write(dir: Option<&Path>, text: &str) -> io::Result<Option<PathBuf>> {
     let usual = || DIRECTORIES.iter().map(Path::new).find(|dir| dir.is_dir());
     let Some(dir) = dir.or_else(usual) else { return Ok(None) };

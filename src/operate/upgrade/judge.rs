@@ -2,7 +2,8 @@
 
 use crate::adapters::etcd::version::{self, Version};
 
-/// Returns warnings about the release `new`. The error is the reason why the running members must not get it.
+/// Returns warnings about the etcd release `new`, which is in the image `image`. The error is the reason why members of the releases
+/// `running` must not be upgraded to it.
 pub(super) fn judge(image: &str, new: Version, running: &[Version]) -> Result<Vec<String>, String> {
     let Some(oldest) = running.iter().min() else { return Err("no etcd reports its release".to_owned()) };
     // The data has the format of the oldest member's minor release.
@@ -56,7 +57,7 @@ mod tests {
         }
     }
 
-    /// A member that is back on the old release joins with a copy of the other one's data.
+    /// Asserts that a member may return to the old release while its peer runs the new one. It joins with a copy of the peer's data.
     #[test]
     fn half_way_there_is_a_way_back() {
         assert_eq!(judged("3.5.26", &["3.5.26", "3.6.7"]).unwrap(), ["etcd 3.5.26 is older than 3.6.7, which runs"]);

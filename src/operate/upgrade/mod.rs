@@ -12,40 +12,40 @@ use self::work::Work;
 use crate::operate::failure::Failure;
 use crate::operate::talk::Talk;
 
-/// The upgrade that the operator typed; `tandem upgrade --help` explains each field.
+/// The arguments of `tandem upgrade`; its help explains each field.
 #[derive(Debug)]
 pub struct Order {
-    /// Empty if the order changes settings.
+    /// The new image; empty if the order changes settings.
     pub image: String,
     pub settings: Vec<(String, String)>,
     pub dry_run: bool,
     pub timeout: Duration,
-    /// The id of the etcd resource, if the cluster has several.
+    /// The id of the etcd resource; `None` if the operator named none.
     pub resource: Option<String>,
 }
 
-/// The report of the changes that were made, or that a dry run would make.
+/// The report of the steps that `tandem upgrade` made, or that a dry run would make.
 #[derive(Debug, Default, Serialize)]
 pub struct Upgraded {
     pub image: String,
-    /// The settings that were changed instead of the image, as they were typed.
+    /// The settings to change, each as `NAME=VALUE`; empty if the image is changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// The release of etcd in the image.
+    /// The release of etcd in the new image; empty if settings are changed.
     pub version: String,
-    /// True if both members run with the change.
+    /// True if both members run with the new image or settings.
     pub done: bool,
     pub dry_run: bool,
     pub steps: Vec<Step>,
-    /// The known defects of that release.
+    /// The known defects of the etcd release in the new image.
     pub warnings: Vec<String>,
 }
 
-/// A step of the report.
+/// A step of an upgrade.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
     pub what: String,
-    /// The time that the step took; `None` if it is not done yet.
+    /// The time that the step took, in seconds; `None` if it is not done yet.
     pub seconds: Option<f64>,
 }
 

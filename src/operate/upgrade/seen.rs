@@ -6,16 +6,16 @@ use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{self, view};
 
-/// The state of the image on a node.
+/// The state of the new image on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
-    /// etcd runs from the image.
+    /// etcd on the node runs from the new image.
     Runs,
-    /// The next start uses the image, and the node has it. The release is `None` if it is not known.
+    /// The node has pulled the new image, and etcd's next start uses it. The release is `None` if it is unknown.
     Ready(Option<Version>),
-    /// The next start would use the image, but the node lacks it.
+    /// etcd's next start would use the new image, but the node has not pulled it.
     Missing,
-    /// The agent has not published its image yet.
+    /// The agent on the node has not yet published which image it would start.
     Unsaid,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn stand(cluster: &Cluster, node: &str, image: &str) -> Stand {
     }
 }
 
-/// Returns the nodes in the order of their restarts. The leader comes last.
+/// Returns the nodes in the order in which an upgrade restarts their etcds. The leader comes last.
 pub(super) fn in_order(cluster: &Cluster) -> Vec<String> {
     let leader = view::leading(cluster).map(|(name, _)| name.clone());
     let mut names = view::names(cluster);
@@ -37,12 +37,12 @@ pub(super) fn in_order(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// Returns the releases of the running members.
+/// Returns the etcd releases of the running members.
 pub(super) fn versions(cluster: &Cluster) -> Vec<Version> {
     cluster.etcd.values().filter_map(|etcd| Version::of(&etcd.known()?.version)).collect()
 }
 
-/// Fails if stopping `node` would pause the writes.
+/// Fails with the reason if stopping etcd on `node` would pause the writes.
 pub(super) fn may_be_stopped(cluster: &Cluster, node: &str) -> Result<(), String> {
     let because = |why: String| Err(format!("{node} may not be stopped now: {why}"));
     match may_stop(&health::outlook(cluster, node)) {
@@ -52,7 +52,7 @@ pub(super) fn may_be_stopped(cluster: &Cluster, node: &str) -> Result<(), String
     }
 }
 
-/// Fails with the missing condition until both nodes vote.
+/// Checks that both nodes vote. The error names what is missing.
 pub(super) fn both_vote(cluster: &Cluster) -> Result<(), String> {
     let is_voter = |name: &String| view::etcd(cluster, name).is_some_and(|etcd| !etcd.learner && etcd.leader.is_some());
     if view::voters(cluster) == Some(2) && view::names(cluster).iter().all(is_voter) {
@@ -76,7 +76,7 @@ pub(super) fn has_failed(cluster: &Cluster, node: &str) -> bool {
     failures.iter().any(|failure| failure.resource == resource && failure.node == node)
 }
 
-/// Fails with the missing condition until etcd is stopped on `node` and the other node runs standalone.
+/// Checks that etcd is stopped on `node` and that the other node runs standalone. The error names what is missing.
 pub(super) fn is_stopped(cluster: &Cluster, node: &str) -> Result<(), String> {
     let resource = view::etcd_id(cluster);
     let is_active = cluster

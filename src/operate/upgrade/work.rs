@@ -31,12 +31,12 @@ use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 
 const OFTEN: Duration = Duration::from_millis(500);
-/// Longest time for which a node is kept from running etcd. The ban expires by itself if this process ends.
+/// Longest time for which an upgrade bans etcd from a node. The ban expires by itself if the upgrade is interrupted.
 const AWAY: Duration = Duration::from_secs(600);
-/// Longest pause in the writes while a node is kept from running etcd.
+/// Longest time without writes while etcd is banned from a node. The ban is then lifted.
 const PAUSE: Duration = Duration::from_secs(15);
 const LOCK: &str = "/var/lib/tandem/upgrade.lock";
-/// The parameter that the upgrade changes.
+/// The resource's parameter that an upgrade changes.
 const IMAGE: &str = "image";
 
 pub(super) struct Work<'a> {
@@ -66,7 +66,7 @@ impl<'a> Work<'a> {
         Ok(Self { order, talk, programs: Programs::default(), context, progress, end, report })
     }
 
-    /// Returns the steps that the upgrade would perform.
+    /// Returns the steps that the upgrade would perform, for a dry run.
     pub(super) fn plan(mut self) -> Result<Upgraded, Failure> {
         let cluster = self.look()?;
         let is_begun = self.is_begun(&cluster)?;
@@ -116,7 +116,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Asks for consent and claims the change of members, unless an earlier run has done that.
+    /// Asks the operator for consent and records the upgrade as the cluster's change of members. Does neither if an earlier run of the
+    /// same upgrade has done so.
     fn takes_over(&mut self, cluster: &Cluster, to_do: &[String], is_begun: bool) -> Result<(), Failure> {
         if !is_begun {
             self.consents(to_do)?;
@@ -133,13 +134,13 @@ impl<'a> Work<'a> {
         Ok(cluster::look(&self.programs, self.order.resource.as_deref(), &Limits::patient()))
     }
 
-    /// Returns the value by which the cluster's property names this change.
+    /// Returns the value that the cluster property for a change of members gets during this upgrade.
     fn words(&self, cluster: &Cluster) -> String {
         let what = if self.order.settings.is_empty() { "upgrades etcd" } else { "changes settings of etcd" };
         format!("{} {what}", view::here(cluster))
     }
 
-    /// Returns whether an upgrade that was typed on this node was cut off.
+    /// Returns whether an upgrade that began on this node was interrupted. Fails if another change of members is in progress.
     fn is_begun(&self, cluster: &Cluster) -> Result<bool, Failure> {
         match health::change_under_way(cluster) {
             None => Ok(false),
@@ -150,8 +151,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Checks that both nodes vote and that one of them may be stopped. Skips that after an interruption, which may
-    /// have left a node without etcd.
+    /// Checks that both nodes vote and that one of them may be stopped. Skips the check if `is_begun` is true, because an interrupted
+    /// upgrade may have left a node without etcd.
     fn may_begin(cluster: &Cluster, is_begun: bool) -> Result<(), Failure> {
         if is_begun {
             return Ok(());
@@ -162,7 +163,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Pulls the image on this node and judges its release.
+    /// Pulls the new image on this node, and judges the etcd release in it.
     fn knows_the_release(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let image = &self.order.image;
         if podman::image_id(&self.programs, image, Question::Podman)?.is_none() {
@@ -197,8 +198,8 @@ impl<'a> Work<'a> {
         Ok(outdated.chain(named).chain(restarts).collect())
     }
 
-    /// Returns the nodes on which an agent before this version started etcd. Pacemaker would restart all of them at
-    /// once for the new image.
+    /// Returns the nodes on which an agent before this version started etcd. Pacemaker would restart all of them at once if the image
+    /// changed.
     fn outdated(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         if self.context.deployment.image == self.order.image {
             return Ok(Vec::new());
@@ -228,7 +229,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Writes the image to the resource's parameters, which restarts nothing.
+    /// Writes the new image to the resource's parameters. This restarts nothing.
     fn is_named(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let (image, resource) = (&self.order.image, view::etcd_id(cluster));
         if self.context.deployment.image == *image {
@@ -243,7 +244,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Waits until each node that runs etcd has published that it has the image.
+    /// Waits until each node that runs etcd has published that it has pulled the new image.
     fn is_on_both(&mut self) -> Result<(), Failure> {
         let (image, release) = (self.order.image.clone(), self.report.version.clone());
         let began = Deadline::after(self.end.left());
@@ -266,7 +267,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Restarts etcd on a node and waits until it votes.
+    /// Restarts etcd on a node and waits until it votes. If `from_the_image` is true, also waits until it runs from the new image.
     fn restarts(&mut self, name: &str, from_the_image: bool) -> Result<(), Failure> {
         let began = Deadline::after(self.end.left());
         self.stops(name)?;
@@ -285,15 +286,15 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stops etcd on a node once the other one may run standalone, and keeps it stopped. Its agent first hands
-    /// leadership over and removes its member.
+    /// Stops etcd on a node once the other node may run standalone, and keeps it stopped. The stopping agent first hands leadership over
+    /// and removes its member.
     fn stops(&self, name: &str) -> Result<(), Failure> {
         self.until(|cluster| seen::may_be_stopped(cluster, name))?;
         self.keeps_away(name)
     }
 
-    /// Waits until etcd is stopped on a node and the other one runs standalone. If the other one takes no writes, the
-    /// node gets its etcd back.
+    /// Bans etcd from a node and waits until it is stopped there and the other node runs standalone. Lifts the ban and fails if there are
+    /// no writes for [`PAUSE`].
     fn keeps_away(&self, name: &str) -> Result<(), Failure> {
         let until = clock::wall_seconds() + AWAY.as_secs();
         instance::keep_away(&self.programs, &view::clone_id(&self.look()?), name, until)?;
@@ -321,7 +322,7 @@ impl<'a> Work<'a> {
         )))
     }
 
-    /// Observes the cluster until `missing` finds nothing missing.
+    /// Observes the cluster repeatedly until `missing` returns `Ok`. The error of `missing` names what is still missing.
     fn until<T>(&self, missing: impl Fn(&Cluster) -> Result<T, String>) -> Result<T, Failure> {
         loop {
             let mut cluster = self.look()?;
@@ -346,7 +347,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns the command that reverts the change.
+    /// Returns the command that reverts the upgrade; `None` if no node differs from it yet.
     fn way_back(&self, cluster: &Cluster) -> Option<String> {
         if !self.order.settings.is_empty() {
             return self.settings_of_before(cluster);
@@ -380,7 +381,7 @@ fn restarted(node: &str) -> String {
     format!("{node} was restarted and votes")
 }
 
-/// Takes the lock that excludes a second upgrade on this node while the file is open.
+/// Takes the lock that excludes a second upgrade on this node. The lock lasts while the returned file is open.
 fn lock() -> Result<File, Failure> {
     std::fs::create_dir_all("/var/lib/tandem")?;
     let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(LOCK)?;

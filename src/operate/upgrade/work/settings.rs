@@ -12,11 +12,12 @@ use crate::operate::health::view;
 use crate::operate::node;
 use crate::os::clock::Deadline;
 
-/// Parameters that take effect at etcd's next start, and by which no node finds its peer or its data.
+/// Parameters that may be changed one node at a time. They take effect at etcd's next start, and a node needs none of them to find its
+/// peer or its data.
 pub(in crate::operate) const CHANGEABLE: [&str; 4] = ["etcd_settings", "run_opts", "run_cmd", "run_cmd_opts"];
 
 impl Work<'_> {
-    /// Returns the steps that the change would perform.
+    /// Returns the steps that the change of settings would perform, for a dry run.
     pub(in crate::operate::upgrade) fn plan_settings(mut self) -> Result<Upgraded, Failure> {
         self.may_be_set()?;
         let cluster = self.look()?;
@@ -64,7 +65,7 @@ impl Work<'_> {
         Ok(node_settings::read(&self.programs, &view::etcd_id(cluster))?)
     }
 
-    /// Checks that this command may change each of the settings, and that the agent accepts the values.
+    /// Checks that `tandem upgrade` may change each of the settings, and that the agent accepts the values.
     fn may_be_set(&self) -> Result<(), Failure> {
         for (name, _) in self.pairs() {
             if !CHANGEABLE.contains(&name.as_str()) {
@@ -77,7 +78,8 @@ impl Work<'_> {
         node::takes(self.order.resource.as_deref(), self.pairs())
     }
 
-    /// Returns the command that restores the previous values. Until the last step these are the ones of both nodes.
+    /// Returns the command that restores the previous settings; `None` if they are equal. The resource keeps the previous values until
+    /// the last step.
     pub(super) fn settings_of_before(&self, cluster: &Cluster) -> Option<String> {
         let written = self.written(cluster).ok()?;
         let of_before =
@@ -101,9 +103,8 @@ impl Work<'_> {
         to_do
     }
 
-    /// Gives a node the new values and starts its etcd with them. Its etcd must be stopped before, because Pacemaker
-    /// immediately restarts an etcd with other values. A node that an interrupted command has kept away stays away
-    /// until then.
+    /// Gives a node the new settings and starts its etcd with them. Stops etcd first, because Pacemaker would immediately restart it for
+    /// changed parameters. A node from which an interrupted command banned etcd stays without it until then.
     fn gives(&mut self, name: &str) -> Result<(), Failure> {
         let cluster = self.look()?;
         if self.has(&self.written(&cluster)?, name) {
@@ -129,7 +130,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Makes the values those of both nodes. Each node has them already, so that nothing restarts.
+    /// Writes the new settings to the resource's parameters, for both nodes. Restarts nothing, because each node has them already as its
+    /// own.
     fn holds_on_both(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let began = Deadline::after(self.end.left());
         let written = self.written(cluster)?;
