@@ -18,7 +18,7 @@ use crate::records::bmc_note::BmcNote;
 
 use crate::operate::node;
 
-/// Queries the BMCs of all devices at once, or only those of the device `device`.
+/// Queries the BMCs of all fence devices in parallel, or only the BMC of the device with the id `device`. Also queries OpenShift's API.
 pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str>, resource: Option<&str>) -> Asked {
     let programs = Programs::default();
     let options = fence_options::read(&programs).map_err(|error| error.to_string());
@@ -55,14 +55,16 @@ pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str
     })
 }
 
-/// Returns how many milliseconds the machine took to reach Off when either node's fence agent last switched it off.
+/// Returns the milliseconds that the machine behind `note` took to reach Off when a fence agent last switched it off. Returns the longest
+/// time that a node published, or `None`.
 fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
     let known = cluster.collected.values().filter_map(Fact::known).flat_map(|collected| &collected.bmcs);
     known.filter(|known| known.address == note.address).filter_map(|known| known.millis_to_off).max()
 }
 
-/// Queries the BMC of `device` about `target`, and gives it `limit` to answer. Tests its flag too if `proves_flag` is
-/// set. Fails if this node cannot read the device's options; the fencer may still be able to use them.
+/// Queries the BMC of `device` about the node `target`, within `limit`. If `proves_flag` is set, also tests how this BMC shows that
+/// another client is at work. Fails if this node cannot read the device's options, although Pacemaker's fencer may still be able to use
+/// them.
 pub(super) fn one_within(
     limit: Duration,
     proves_flag: bool,
@@ -82,7 +84,8 @@ pub(super) fn one_within(
     Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked, flag, misconfigured })
 }
 
-/// Returns what OpenShift's API has about the nodes' hosts. Without OpenShift's etcd there is no API to query.
+/// Returns the BareMetalHosts of the nodes that are not detached, and the remediations that may reset a node next to Pacemaker. Returns
+/// `NotAsked` for both if this node has no etcd resource.
 fn of_the_api(configuration: &Configuration, resource: Option<&str>) -> (Fact<Vec<String>>, Fact<Vec<Remediation>>) {
     let Ok(context) = node::context(resource) else { return (Fact::NotAsked, Fact::NotAsked) };
     let (kubeconfig, nodes) = (&context.params.kubeconfig, &configuration.nodes);

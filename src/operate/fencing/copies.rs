@@ -19,10 +19,10 @@ use crate::os::wiped;
 
 const KEY: &str = "/etc/corosync/authkey";
 const KEY_LIMIT: u64 = 4_096;
-/// Bytes of a digest that are published. They suffice to distinguish two passwords of one device.
+/// Bytes of a password's digest that are published. They suffice to distinguish two passwords of one device.
 const BYTES: usize = 8;
 
-/// Adds the digests of this node's password files to what its collector reported.
+/// Adds the digests of this node's password files to this node's facts in `cluster`.
 pub fn take_own(cluster: &mut Cluster) {
     let own = match &cluster.configuration {
         Fact::Known(configuration) => of(configuration, Path::new(KEY)),
@@ -33,7 +33,7 @@ pub fn take_own(cluster: &mut Cluster) {
     }
 }
 
-/// Returns the digests of the lines of each device's password file. An unreadable file has none.
+/// Returns the digests of the lines of each fence device's password file, by device. An unreadable file has an empty list.
 pub fn of(configuration: &Configuration, key: &Path) -> BTreeMap<String, Vec<String>> {
     let key = key_of(key);
     let files = configuration.fence_devices.iter().filter_map(|device| {
@@ -44,7 +44,7 @@ pub fn of(configuration: &Configuration, key: &Path) -> BTreeMap<String, Vec<Str
     files.map(|(id, lines)| (id.clone(), lines.iter().map(|line| digest(key.as_ref(), &id, line)).collect())).collect()
 }
 
-/// Returns whether `node` is known to have `password` in its copy of the file of `device`.
+/// Returns whether `node` has published that its copy of the password file of `device` contains `password`.
 pub fn has(cluster: &Cluster, node: &str, device: &str, password: &Secret) -> bool {
     let Some(key) = key_of(Path::new(KEY)) else { return false };
     let collected = cluster.collected.get(node).and_then(Fact::known);
@@ -57,7 +57,7 @@ fn key_of(path: &Path) -> Option<hmac::Key> {
     Some(hmac::Key::new(hmac::HMAC_SHA256, &bytes))
 }
 
-/// Returns the digest of a line. The device is part of it, so that two devices with the same password have different
+/// Returns the keyed digest of a line of a password file. It depends on the device, so that equal passwords of two devices have different
 /// digests.
 fn digest(key: Option<&hmac::Key>, device: &str, line: &Secret) -> String {
     let Some(key) = key else { return String::new() };

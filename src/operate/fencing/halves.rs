@@ -12,37 +12,37 @@ use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
 
-/// The fencing of one node by the other.
+/// The fencing of one node by the other, as half of the pair's mutual fencing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Half {
     /// The node that is fenced. `by` is the node that fences it.
     pub node: String,
     pub by: String,
-    /// The last test in the record; `None` if there is none.
+    /// The last recorded test of this half; `None` if there is none, or if only the other node has the record.
     pub test: Option<Record>,
-    /// The time at which a test of the node last passed, in RFC 3339. A node attribute contains it, so both nodes have it.
+    /// The time at which a test of this half last passed, in RFC 3339. Both nodes know it, because a node attribute contains it.
     pub passed_at: Option<String>,
 }
 
 impl Half {
-    /// Returns whether the last test passed; `None` where that is not known.
+    /// Returns whether the last test of this half passed; `None` if this node has no record of a test.
     pub fn has_passed(&self) -> Option<bool> {
         self.test.as_ref().map(|test| test.passed)
     }
 }
 
-/// The two halves, the one that this node conducts first.
+/// Both halves of the pair's mutual fencing. The half in which this node fences comes first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Halves {
-    /// The node that answers.
+    /// The node that collected these halves.
     pub here: String,
     pub halves: Vec<Half>,
 }
 
 impl Halves {
-    /// Returns what this node has of both halves.
+    /// Returns both halves as this node knows them. Only for the half in which it fences does it have the test's record.
     pub fn here(cluster: &Cluster) -> Result<Self, Failure> {
         let here = cluster.here.as_str();
         let configuration = with_node(cluster, here)?;
@@ -62,7 +62,7 @@ impl Halves {
         Self { here: here.to_owned(), halves }
     }
 
-    /// Adds what `other` has of the half that it conducts.
+    /// Adds the record of the test that the node of `other` conducted.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         for half in self.halves.iter_mut().filter(|half| half.by == other.here && half.test.is_none()) {
@@ -115,7 +115,7 @@ pub(crate) mod tests {
         assert_eq!(both.of_node("node1").and_then(|half| half.test.clone()), Some(record("node1", "node2", true)));
     }
 
-    /// Only the node that conducted a test has its record.
+    /// Asserts that a test's record is only taken from the node that conducted the test.
     #[test]
     fn a_half_is_taken_from_the_node_that_conducted_it_alone() {
         let mut other = of("node2");

@@ -16,7 +16,7 @@ use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::node::no_cluster;
 
-/// Returns the configuration of a cluster that has this node.
+/// Returns the cluster's configuration. Fails if it is unknown or has no node `node`.
 pub fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {
     if cluster.configuration.is_absent() {
         return Err(no_cluster());
@@ -32,7 +32,7 @@ pub fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configurati
     Ok(configuration)
 }
 
-/// Returns the refusal for a node that no device of ours fences.
+/// Returns the refusal for a node that no device of `fence_redfish_rs` fences.
 fn no_device(node: &str) -> Failure {
     Failure(format!(
         "{node} has no fence device of Tandem's, so its power cannot be reached from here: see 'pcs stonith config'"

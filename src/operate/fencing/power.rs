@@ -21,10 +21,10 @@ use crate::operate::health::fencing::{Answer, is_ours};
 use crate::os::clock::Deadline;
 use crate::records::bmc_note::BmcNote;
 
-/// Subtracted from a command's patience to get the BMC's limit, so that its session is closed before the command ends.
+/// Time by which a BMC's limit is shorter than the command's. It suffices to close the BMC's session before the command ends.
 const FOR_THE_END: Duration = Duration::from_millis(300);
 
-/// Queries the BMCs of all devices that fence `node`, at once.
+/// Returns the power of `node`, from the BMCs of all devices that fence it. They are queried in parallel.
 pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     let read = configuration::ask(programs, Some(resource), &Limits::patient());
     match read.known() {
@@ -33,7 +33,7 @@ pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     }
 }
 
-/// Queries the BMCs of all `nodes` of `cluster` at once. Returns after `patience` at the latest.
+/// Returns the power of each of `nodes`, from their BMCs. All are queried in parallel. Returns after `patience` at the latest.
 pub fn of_nodes(
     programs: &Programs,
     cluster: &Cluster,
@@ -61,7 +61,7 @@ pub fn of_nodes(
         .collect()
 }
 
-/// The report of one device about a node's power.
+/// A node's power as the BMC of one fence device reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub device: String,
@@ -69,7 +69,7 @@ pub struct Said {
     pub power: Power,
 }
 
-/// Queries the BMC of each device that fences `node`.
+/// Returns the power of `node` as the BMC of each device that fences `node` reports it.
 pub fn of_each(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Said>, Failure> {
     let devices = some_devices_of(configuration, node)?;
     let answers = answers(programs, &devices, node, LONGEST).map_err(Failure)?;
@@ -81,15 +81,15 @@ pub fn of_each(programs: &Programs, configuration: &Configuration, node: &str) -
     Ok(devices.iter().zip(answers).map(said).collect())
 }
 
-/// The result of switching a node on by one device.
+/// The result of switching a node on through one fence device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switched {
     pub device: String,
-    /// True if the node was on already. The error is why it is not proven to be on.
+    /// True if the node was already on, false if the device switched it on. The error is the reason why On is not proven.
     pub was_on: Result<bool, String>,
 }
 
-/// Switches `node` on by each of its devices. Each device proves that the node is on.
+/// Switches `node` on through each device that fences it, one after the other. Each device proves that the node is on.
 pub fn switch_on(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Switched>, Failure> {
     let devices = some_devices_of(configuration, node)?;
     let options = &fence_options::read(programs)?;
@@ -118,7 +118,7 @@ fn of_devices(programs: &Programs, devices: &[FenceDevice], node: &str, limit: D
     answers(programs, devices, node, limit).map_or_else(Power::Unknown, of_answers)
 }
 
-/// Queries the BMCs of `devices` at once. Returns the answers in the order of `devices`.
+/// Queries the BMCs of `devices` about `node`, in parallel and within `limit`. Returns the answers in the order of `devices`.
 pub(crate) fn answers(
     programs: &Programs,
     devices: &[FenceDevice],
@@ -136,7 +136,7 @@ pub(crate) fn answers(
     }))
 }
 
-/// Returns the devices of our fence agent that fence `node`.
+/// Returns the devices of `fence_redfish_rs` that fence `node`.
 pub(crate) fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
     let fences_it = |device: &&FenceDevice| device.targets.iter().any(|target| target == node);
     configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).cloned().collect()
@@ -146,7 +146,7 @@ fn of_answers(answers: Vec<Result<Answer, String>>) -> Power {
     together(answers.into_iter().map(|answer| answer.map_or_else(Power::Unknown, |answer| of_note(answer.note))))
 }
 
-/// Combines the reports of several devices. A single On wins, because a machine that may run must not be given up.
+/// Combines the reports of several devices about one node. A single On wins over Off, because a node that may run must not be given up.
 pub fn together(answers: impl IntoIterator<Item = Power>) -> Power {
     let none = Power::Unknown("its BMC was not asked".to_owned());
     answers.into_iter().fold(none, |power, said| match (power, said) {
@@ -156,7 +156,7 @@ pub fn together(answers: impl IntoIterator<Item = Power>) -> Power {
     })
 }
 
-/// Returns the power that the note of one BMC contains.
+/// Returns a node's power from the last result of one BMC.
 fn of_note(note: BmcNote) -> Power {
     match (note.failure, note.power.as_deref(), note.chassis_on) {
         (_, Some("On"), _) | (_, _, Some(_)) => Power::On,

@@ -12,16 +12,16 @@ use crate::os::regular_file;
 use crate::records::state_file;
 
 pub const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";
-/// Tests that the file keeps: enough for decades.
+/// Most fencing tests that the file keeps. They suffice for decades.
 const LINES: usize = 200;
 const FILE_LIMIT: u64 = 1024 * 1024;
 
-/// Returns the figures for Prometheus about the tests that this node conducted. Leaves out what cannot be read.
+/// Returns the results of the fencing tests that this node conducted, for Prometheus. Skips unreadable lines.
 pub fn tests_of_this_node() -> FencingTests {
     FencingTests::read(&fs::read_to_string(PATH).unwrap_or_default())
 }
 
-/// The result of one test.
+/// The recorded result of one fencing test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -34,34 +34,34 @@ pub struct Record {
     /// The reason why the test failed; `None` if it passed.
     pub why: Option<String>,
     pub seconds: Phases,
-    /// The version of Tandem.
+    /// The version of Tandem that conducted the test.
     pub tandem: String,
 }
 
-/// Seconds since the test began. A phase that was not observed is `None`.
+/// Seconds from the start of a fencing test until each phase. A phase that was not observed is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Phases {
-    /// The fence agent had proof that the node was off.
+    /// Seconds until the fence agent had proof that the fenced node was off.
     pub off: Option<f64>,
-    /// Pacemaker had the fencing's result.
+    /// Seconds until Pacemaker had the result of the fencing.
     pub told: Option<f64>,
-    /// The survivor's etcd answered again after its longest pause.
+    /// Seconds until etcd on the surviving node served reads again after its longest pause.
     pub writes: Option<f64>,
-    /// The length of that pause.
+    /// Length of the longest pause between two reads that etcd served, in seconds.
     pub longest_pause: Option<f64>,
-    /// The BMC reported On.
+    /// Seconds until the BMC reported that the fenced node was on again.
     pub on: Option<f64>,
-    /// Corosync had the node as a member again.
+    /// Seconds until the fenced node was a Corosync member again.
     pub member: Option<f64>,
     pub learner: Option<f64>,
     pub voter: Option<f64>,
-    /// Nothing was left for the operator to clean up.
+    /// Seconds until the operator had nothing left to clean up.
     pub clean: Option<f64>,
 }
 
 impl Phases {
-    /// Returns each phase with its label in the table.
+    /// Returns each phase's label in the table, and its seconds.
     pub fn rows(&self) -> [(&'static str, Option<f64>); 9] {
         [
             ("Off proven", self.off),
@@ -77,18 +77,18 @@ impl Phases {
     }
 }
 
-/// Returns a time in seconds, rounded to the tenths that the test measures.
+/// Returns `time` in seconds, rounded to tenths, which is as exact as a test measures.
 pub fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10.0).round() / 10.0
 }
 
-/// Returns the newest test of `node` in the file at `path`. Skips unreadable lines.
+/// Returns the newest test in which `node` was fenced, from the file at `path`. Skips unreadable lines.
 pub fn before(path: &Path, node: &str) -> Option<Record> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).ok()?;
     text.lines().rev().filter_map(|line| json::from_text::<Record>(line).ok()).find(|record| record.node == node)
 }
 
-/// Appends a test to the file at `path`, and drops the oldest lines.
+/// Appends a fencing test to the file at `path`, and drops the oldest lines beyond [`LINES`].
 pub fn add(path: &Path, record: &Record) -> std::io::Result<()> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).unwrap_or_default();
     let mut lines: Vec<&str> = text.lines().collect();

@@ -5,8 +5,8 @@ use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::operate::cluster::{self, Cluster};
 
-/// Observes the whole cluster from this node. `resource` chooses one of several etcd resources. Facts about this node
-/// are collected here and now, so they need no collector.
+/// Observes the whole cluster. `resource` selects an etcd resource where the cluster has several. The facts about this node are collected
+/// immediately, so that they need no collector.
 pub fn look(resource: Option<&str>) -> Cluster {
     let mut cluster = cluster::look(&Programs::default(), resource, &Limits::patient());
     cluster::take_own(&mut cluster);

@@ -9,30 +9,29 @@ use crate::base::json;
 use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
-/// The systemd unit in which a node fences the other one. It ends with the test, and outlives the login that started
-/// it.
+/// The systemd unit in which a node fences the other one. It ends with the fencing test, and outlives the login that started it.
 pub const UNIT: &str = "tandem-fencing-test";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest time until the other node's sshd answers, once its etcd votes.
+/// Longest time from the other node's etcd voting until its sshd answers.
 const RETURN: Duration = Duration::from_secs(120);
 const OFTEN: Duration = Duration::from_secs(2);
-/// Longest time from the start of the unit until this node goes down, or until the record of a failed fencing appears.
+/// Time limit from the start of the unit [`UNIT`] on the other node. Within it, that node fences this one or records that fencing failed.
 const FENCED_WITHIN: Duration = Duration::from_secs(300);
-/// The exit code of ssh itself if it cannot connect.
+/// ssh's own exit code if it cannot connect.
 const NOT_THERE: i32 = 255;
 
-/// The other node, which ssh reaches.
+/// The other node of the pair, as ssh reaches it.
 #[derive(Clone, Copy, Debug)]
 pub struct There<'a> {
     pub programs: &'a Programs,
-    /// `[USER@]HOST`. `name` is the node's name in the cluster.
+    /// The destination for ssh, `[USER@]HOST`. `name` is the node's name in the cluster.
     pub host: &'a str,
     pub name: &'a str,
     pub resource: Option<&'a str>,
 }
 
 impl There<'_> {
-    /// Asks the host for its record of both halves. Refuses a host that is not the other node.
+    /// Returns what the other node knows of both halves of the fencing. Fails if the host is not the other node.
     pub fn halves(&self) -> Result<Halves, Failure> {
         let (host, name) = (self.host, self.name);
         let said = self.run(&["fencing", "test", "--last", "--json"])?;
@@ -50,15 +49,15 @@ impl There<'_> {
         Ok(halves)
     }
 
-    /// Makes the other node fence `here`, in a systemd unit of its own.
+    /// Starts a fencing test on the other node, in the systemd unit [`UNIT`], which fences the node `here`.
     pub fn fence(&self, here: &str, timeout: Duration) -> Result<(), Failure> {
         let timeout = seconds(timeout);
         let words = [&test_of(here, &timeout)[..], &["--in-unit"]].concat();
         Self::again(|| self.run(&words)).map(drop)
     }
 
-    /// Waits for a record of a test of `here` that differs from the one in `before`. If the fencing works, this node
-    /// goes down first.
+    /// Waits until the other node has another record of a test that fences `here` than in `before`. If the fencing works, this node goes
+    /// down first.
     pub fn outcome(&self, here: &str, before: &Halves) -> Result<Halves, Failure> {
         let end = Deadline::after(FENCED_WITHIN);
         let test = |halves: &Halves| halves.of_node(here).and_then(|half| half.test.clone());
@@ -80,7 +79,7 @@ impl There<'_> {
         }
     }
 
-    /// Repeats `ask` while it fails because the other node is still booting.
+    /// Repeats `ask` until it succeeds, while ssh cannot connect because the other node may still be booting.
     fn again<T>(mut ask: impl FnMut() -> Result<T, Unreached>) -> Result<T, Failure> {
         let end = Deadline::after(RETURN);
         loop {
@@ -117,10 +116,10 @@ impl There<'_> {
     }
 }
 
-/// The reason why a command on the other node failed.
+/// The reason why a command through ssh failed.
 struct Unreached {
     failure: Failure,
-    /// True if ssh could not connect, which may pass soon.
+    /// True if ssh could not connect, so that another attempt may succeed.
     may_pass: bool,
 }
 
@@ -130,7 +129,7 @@ impl From<Unreached> for Failure {
     }
 }
 
-/// Returns the arguments of a test of `node` that asks no question.
+/// Returns the arguments of `tandem` for a fencing test of `node` that asks the operator nothing.
 fn test_of<'a>(node: &'a str, timeout: &'a str) -> [&'a str; 7] {
     ["fencing", "test", node, "--confirm", node, "--timeout", timeout]
 }
@@ -139,7 +138,7 @@ fn seconds(time: Duration) -> String {
     format!("{}s", time.as_secs())
 }
 
-/// Starts the test of `node` in a systemd unit on this node, which outlives the command that starts it.
+/// Starts the fencing test of `node` in the systemd unit [`UNIT`] on this node. The unit outlives the command that starts it.
 pub fn in_a_unit(programs: &Programs, node: &str, timeout: Duration, resource: Option<&str>) -> Result<(), Failure> {
     let timeout = seconds(timeout);
     let unit = format!("--unit={UNIT}");

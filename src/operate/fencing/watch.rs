@@ -22,50 +22,50 @@ use crate::operate::health::fencing::voters_of;
 use crate::os::clock::{self, Deadline};
 use crate::records::bmc_note;
 
-/// Interval between two reads of etcd: short enough that a pause a client would notice is measured.
+/// Interval between two reads of etcd. It is short enough to measure any pause that a client would notice.
 const READS: Duration = Duration::from_millis(100);
-/// Longest time for a read. A slower read counts as failed.
+/// Longest time for a read of etcd. A slower read counts as failed.
 const READ_LIMIT: Duration = Duration::from_secs(2);
 const READS_AT_ONCE: usize = 25;
-/// Interval between two observations of the membership of Corosync and etcd.
+/// Interval between two observations of the members of Corosync and etcd.
 const LOOKS: Duration = Duration::from_millis(200);
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
-/// Interval between two observations of the whole cluster, once the node was fenced.
+/// Interval between two observations of the whole cluster after the node was fenced.
 const WHOLE_LOOKS: Duration = Duration::from_secs(1);
-/// Time that the fencer gets for a fencing. Its own time-outs are shorter.
+/// Time limit for Pacemaker's fencer. The fencer's own time-outs are shorter.
 const FENCING: Duration = Duration::from_secs(180);
 
-/// The fencing to observe, and where its progress is reported.
+/// A fencing test in progress: the node to fence, and the callback that reports each phase.
 pub(crate) struct Watch<'a> {
     pub(crate) programs: &'a Programs,
     pub(crate) resource: Option<&'a str>,
-    /// This node's etcd.
+    /// The address of this node's etcd.
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) credentials: &'a Credentials,
-    /// The node that is fenced.
+    /// The name of the node that is fenced.
     pub(crate) node: &'a str,
-    /// The node's id in Corosync.
+    /// Corosync's id of the node that is fenced.
     pub(crate) id: u32,
-    /// The deadline for the whole test.
+    /// The deadline of the whole test.
     pub(crate) end: Deadline,
-    /// Called once for each phase that is reached, with its label and the time since the start.
+    /// Called once for each phase that is reached, with the phase's label and the time since the test began.
     pub(crate) reached: &'a (dyn Fn(&str, Duration) + Sync),
 }
 
-/// The outcome of the test.
+/// The outcome of a fencing test.
 pub(crate) struct FencingSeen {
     pub(crate) phases: Phases,
     /// The reason why the test failed; `None` if it passed.
     pub(crate) why: Option<String>,
 }
 
-/// The phases of the node that were observed so far.
+/// The phases that the fenced node has reached so far, each with the time since the test began.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     off: Option<Duration>,
     told: Option<Duration>,
     on: Option<Duration>,
-    /// Corosync's membership was observed without the node. `no_voter`: so were etcd's voters.
+    /// True if the fenced node was once missing among Corosync's members. `no_voter` is true if it was once missing among etcd's voters.
     away: bool,
     no_voter: bool,
     member: Option<Duration>,
@@ -75,7 +75,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Returns the phases that were reached, with their labels in the table.
+    /// Returns the label and the time of each phase that was reached.
     fn reached(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         let all = [
             ("Off proven", self.off),
@@ -90,10 +90,10 @@ impl Marks {
     }
 }
 
-/// The node's state when its fencing was requested.
+/// The state of the node when its fencing was requested.
 #[derive(Clone, Copy)]
 struct Before {
-    /// In milliseconds since 1970.
+    /// Time of the request, in milliseconds since 1970.
     began_at: u64,
     started: Option<Started>,
 }
@@ -102,7 +102,7 @@ struct Before {
 type Started = (Option<u64>, i64);
 
 impl Watch<'_> {
-    /// Has Pacemaker fence the node, and follows it until it is back.
+    /// Has Pacemaker fence the node, and observes it until it votes again and nothing is left to clean up.
     pub(crate) fn fence(&self, bar: &ProgressBar) -> FencingSeen {
         let began_at = clock::wall_millis();
         let started = started_there(&self.look_at_all(), self.node);
@@ -149,8 +149,8 @@ impl Watch<'_> {
         Some(format!("{node} {lacks} after {limit} s: see 'tandem status'"))
     }
 
-    /// Reads from etcd until the test is over. Each read has a thread of its own, because one that finds no majority
-    /// waits for it.
+    /// Reads from etcd repeatedly until the test is over, and records the time of each success. Each read has a thread of its own,
+    /// because a read without a majority blocks.
     fn read(&self, answered: &Mutex<Vec<Duration>>, is_over: &AtomicBool) {
         let waiting = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -169,7 +169,7 @@ impl Watch<'_> {
         });
     }
 
-    /// Observes until the node is back and nothing is left, the fencing failed, or the deadline passed.
+    /// Observes the fenced node until it is back and nothing is left to clean up, the fencing failed, or the deadline passed.
     fn follow(&self, told: &Mutex<Option<Result<Duration, String>>>, before: Before, bar: &ProgressBar) -> Marks {
         let mut marks = Marks::default();
         let mut shown = Vec::new();
@@ -199,7 +199,7 @@ impl Watch<'_> {
         marks
     }
 
-    /// Reports each phase that was reached and is not in `shown` yet, in the order of time.
+    /// Reports each phase that was reached and is not in `shown`, ordered by time.
     fn show(&self, marks: &Marks, shown: &mut Vec<&'static str>) {
         let mut reached: Vec<_> = marks.reached().filter(|(name, _)| !shown.contains(name)).collect();
         reached.sort_by_key(|(_, at)| *at);
@@ -209,9 +209,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Returns whether the fenced node votes and nothing is left to clean up. A node may return before Corosync misses
-    /// it, and is then never observed as absent or as a learner. It counts as a voter once Pacemaker has started its
-    /// etcd again.
+    /// Returns whether the fenced node votes and nothing is left to clean up. A node may return so fast that it is never seen as absent.
+    /// It then counts as a voter once Pacemaker has started its etcd again.
     fn is_over(&self, marks: &mut Marks, started: Option<Started>) -> bool {
         if marks.voter.is_none() && marks.no_voter {
             return false;
@@ -231,7 +230,7 @@ impl Watch<'_> {
         cluster::look(self.programs, self.resource, &Limits::default())
     }
 
-    /// Notes the membership of Corosync and of etcd, as far as both answer now.
+    /// Updates `marks` with the current members of Corosync and etcd. A failed query changes nothing.
     fn look(&self, marks: &mut Marks) {
         let now = || Some(self.end.elapsed());
         if marks.member.is_none()
@@ -259,7 +258,7 @@ impl Watch<'_> {
     }
 }
 
-/// Returns the first phase that the node did not reach, or `None`.
+/// Returns the first phase that the fenced node has not reached, in words; `None` if it has reached all.
 fn lacks(marks: &Marks) -> Option<&'static str> {
     match marks {
         Marks { voter: None, member: None, .. } => Some("has not come back to the cluster"),
@@ -279,7 +278,7 @@ fn started_there(cluster: &Cluster, node: &str) -> Option<Started> {
     Some((start.last_change, start.call))
 }
 
-/// Returns whether Pacemaker started the node's etcd since `before`, and that etcd votes.
+/// Returns whether Pacemaker has started etcd on `node` again since the start `before`, and that etcd votes.
 fn has_started_again(cluster: &Cluster, node: &str, before: Option<Started>) -> bool {
     let started = started_there(cluster, node);
     let votes = voters_of(cluster).is_some_and(|voters| voters.contains(node));
@@ -288,8 +287,7 @@ fn has_started_again(cluster: &Cluster, node: &str, before: Option<Started>) -> 
     started.is_some() && started != before && votes && answers
 }
 
-/// Returns whether the operator has nothing to clean up: both nodes are online, no failure lasts, and nothing is
-/// pending.
+/// Returns whether the operator has nothing to clean up: both nodes are online, no failure lasts, and nothing is pending.
 fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
     let Fact::Known(pacemaker) = &cluster.pacemaker else { return false };
     let is_back = |one: &crate::adapters::pacemaker::seen::Node| one.online && !one.unclean && !one.pending;
@@ -312,7 +310,7 @@ fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
         && pacemaker.fencing.iter().all(|fencing| fencing.status != "pending")
 }
 
-/// Returns the phase that the test waits for.
+/// Returns in words what a fencing test waits for.
 fn step(marks: &Marks) -> &'static str {
     match (marks.told.is_some(), marks) {
         (false, _) => "being fenced",
@@ -323,8 +321,8 @@ fn step(marks: &Marks) -> &'static str {
     }
 }
 
-/// Returns when reads succeeded again after their longest pause, and the length of that pause. The start of the test
-/// bounds the first pause. A pause that lasts until the end has no such time.
+/// Returns the time at which reads succeeded again after their longest pause, and the length of that pause. The time is `None` if the
+/// pause lasts until `end`. The first pause begins with the test.
 fn longest_pause(mut answered: Vec<Duration>, end: Duration) -> (Option<Duration>, Duration) {
     answered.sort_unstable();
     let mut last = Duration::ZERO;
@@ -339,7 +337,7 @@ fn longest_pause(mut answered: Vec<Duration>, end: Duration) -> (Option<Duration
     longest
 }
 
-/// Returns how long after `began_at` this node's fence agent had proof of Off, and of On.
+/// Returns the times from `began_at` until this node's fence agent had proof of Off, and of On; `None` without proof.
 fn powered(began_at: u64) -> (Option<Duration>, Option<Duration>) {
     let notes = note::all(Path::new(bmc_note::DIRECTORY));
     let note = notes
@@ -367,7 +365,8 @@ mod tests {
         assert_eq!(found(&[], 9_000), (None, Duration::from_secs(9)));
     }
 
-    /// A host may boot faster than Corosync misses it. Then neither its absence nor a learner is ever observed.
+    /// Asserts that a node which returns before Corosync misses it counts as back once Pacemaker has started its etcd again. Such a node
+    /// is never seen as absent or as a learner.
     #[test]
     fn a_node_that_was_never_missed_votes_again_once_its_etcd_was_started_anew() {
         let mut cluster = healthy();

@@ -15,24 +15,24 @@ use crate::operate::fencing::with_node;
 use crate::operate::health::fencing::is_ours;
 use crate::os::secret::Secret;
 
-/// A fence device of ours that fences one node.
+/// A device of `fence_redfish_rs`, as the fence device of one node.
 pub(super) struct Device {
     pub id: String,
     pub node: String,
     pub plug: Option<String>,
-    /// The options as Pacemaker's fencer passes them to the agent, secrets included.
+    /// The device's options as `NAME=VALUE` lines, as Pacemaker's fencer passes them to the fence agent, secrets included.
     options: Zeroizing<Vec<u8>>,
-    /// Each node's own file with the password, if the device has one.
+    /// Path of the password file, of which each node has its own copy; `None` if the device has no such file.
     pub password_file: Option<PathBuf>,
 }
 
-/// The options that contain a password or lead to one.
+/// The fence device options that contain a password, or name its file or script.
 const PASSWORDS: [&str; 5] = ["password", "passwd", "password_file", "password_script", "passwd_script"];
-/// An option, another one that would disable it, and the value that the other one must have.
+/// Triples of an option, another option that would disable it, and the value that the other option must have.
 const TOGETHER: [(&str, &str, &str); 1] = [("ssl_fingerprint", "ssl_insecure", "0")];
 
 impl Device {
-    /// Reads the device `chosen`, which fences `node`.
+    /// Reads the options of the device `chosen`, which fences `node`.
     pub(super) fn read(options: &Devices, chosen: &FenceDevice, node: &str) -> Result<Self, Error> {
         let id = chosen.resource.id.clone();
         Ok(Self {
@@ -44,7 +44,7 @@ impl Device {
         })
     }
 
-    /// Returns the device's options with `values` and `password` in the place of present ones.
+    /// Returns the device's options as `NAME=VALUE` lines. `values` and `password` replace the options that the device has.
     pub(super) fn options(&self, values: &[(&str, &str)], password: Option<&[u8]>) -> Zeroizing<Vec<u8>> {
         let mut lines = Zeroizing::new(Vec::with_capacity(self.options.len() * 2 + 64 * 1024));
         for line in self.options.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -66,33 +66,33 @@ impl Device {
         lines
     }
 
-    /// Returns the option that must change with `name` so that the new value takes effect.
+    /// Returns the option that must change together with `name`, and its value; `None` if there is none.
     pub(super) fn with_it(&self, name: &str) -> Option<(&'static str, &'static str)> {
         let (_, other, value) = TOGETHER.iter().find(|(one, ..)| *one == name)?;
         self.has(other).then_some((*other, *value))
     }
 
-    /// Returns the value of an option that is no secret.
+    /// Returns the value of the option `name`, which must not be a secret; `None` if it is not set.
     pub(super) fn value(&self, name: &str) -> Option<String> {
         let mut lines = self.options.split(|byte| *byte == b'\n');
         let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
         Some(String::from_utf8_lossy(value).into_owned())
     }
 
-    /// Returns a password that the CIB contains.
+    /// Returns the value of the option `name`, which contains a password; `None` if it is not set.
     pub(super) fn secret(&self, name: &str) -> Option<Secret> {
         let mut lines = self.options.split(|byte| *byte == b'\n');
         lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).map(Secret::new)
     }
 
-    /// Returns whether the option `name` is set.
+    /// Returns whether the device has the option `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         let is_it = |line: &[u8]| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'='));
         self.options.split(|byte| *byte == b'\n').any(is_it)
     }
 }
 
-/// Returns the only device of `node`, or its device with the id `wanted`.
+/// Returns the device that fences `node`. `wanted` is its id, which is needed if several devices fence `node`.
 pub(super) fn find(
     programs: &Programs,
     cluster: &Cluster,

@@ -24,7 +24,7 @@ use crate::adapters::command::Programs;
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// The change that the operator typed; `tandem fencing update --help` explains each field.
+/// The arguments of `tandem fencing update`; its help explains each field.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Order {
@@ -40,15 +40,15 @@ pub struct Order {
     pub stage: bool,
     pub change_at_bmc: bool,
     pub from_secret: bool,
-    /// `[USER@]HOST` of the other node, on which the same change is made.
+    /// Destination for ssh, `[USER@]HOST`, of the other node, on which the same change is made; `None` to change only this node.
     pub ssh: Option<String>,
-    /// Longest time for the other node and for OpenShift's API.
+    /// Time limit for a command on the other node, and for OpenShift's API.
     pub timeout: Duration,
-    /// The id of the etcd resource, if the cluster has several.
+    /// The id of the etcd resource; `None` if the operator named none.
     pub resource: Option<String>,
 }
 
-/// The report of a change.
+/// The report of `tandem fencing update`: what it changed, and what the operator must do next.
 #[derive(Debug, Default, Serialize)]
 pub struct Updated {
     pub node: String,
@@ -60,15 +60,15 @@ pub struct Updated {
     pub next: Vec<String>,
 }
 
-/// The terminal at which the command was typed.
+/// The terminal at which `tandem fencing update` was typed.
 pub trait Terminal {
     /// Reads at most `limit` bytes of standard input.
     fn input(&self, limit: u64) -> io::Result<Zeroizing<Vec<u8>>>;
-    /// Asks for a password without echo.
+    /// Prints `question` and reads a password without echo.
     fn password(&self, question: &str) -> io::Result<Zeroizing<String>>;
 }
 
-/// Performs the change that `order` describes.
+/// Changes a fence device as `order` describes.
 pub fn run(order: &Order, terminal: &dyn Terminal) -> Result<Updated, Failure> {
     let programs = Programs::default();
     let cluster = seen::look(order.resource.as_deref());

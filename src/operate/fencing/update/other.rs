@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::adapters::ssh;
 
-/// Exit code of a `tandem` that has left something to do. This node reports that too.
+/// Exit code of `tandem fencing update` if the operator must do more. It counts as success, because this node reports that too.
 const DEGRADED: i32 = 3;
 
-/// Runs `tandem fencing update` with these `words` on the other node. Sends `password` on standard input; the words
-/// must then request that. The error is what the other node printed.
+/// Runs `tandem fencing update` with the arguments `words` on the other node. `password` is sent on standard input, and needs
+/// `--password-stdin` in `words`. The error is what the other node printed.
 pub(super) fn run(
     programs: &Programs,
     host: &str,

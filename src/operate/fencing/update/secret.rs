@@ -19,7 +19,8 @@ const ADDRESS: &str = "address";
 const USER: &str = "user";
 const PASSWORD: &str = "password";
 
-/// Returns the differences between `device` and the Secret of the node that it fences. Absent if there is no Secret.
+/// Returns the parts in which `device` differs from OpenShift's Secret of the node that it fences. Returns `Absent` if there is no
+/// Secret.
 pub fn differences(options: &Devices, device: &FenceDevice, kubeconfig: &Path) -> Fact<Vec<&'static str>> {
     let Some(node) = device.targets.first() else { return Fact::Absent };
     let device = match Device::read(options, device, node) {
@@ -49,7 +50,7 @@ fn compared(device: &Device, credentials: &Credentials) -> Fact<Vec<&'static str
     Fact::Known(found.into_iter().filter_map(|(word, differs)| differs.then_some(word)).collect())
 }
 
-/// Returns the values of the node's Secret that the device lacks.
+/// Returns the values in OpenShift's Secret of the node that differ from those of `device`.
 pub(super) fn read(kubeconfig: &Path, device: &Device) -> Result<New, Failure> {
     let node = &device.node;
     let credentials = match credentials(kubeconfig, device) {
@@ -77,7 +78,7 @@ pub(super) fn read(kubeconfig: &Path, device: &Device) -> Result<New, Failure> {
     Ok(new)
 }
 
-/// Returns the passwords that the device has. A second line is included: it waits until the BMC accepts it.
+/// Returns the passwords of a fence device. A password file may have two: the old one, and one that waits until the BMC accepts it.
 fn passwords(device: &Device) -> std::io::Result<Vec<Secret>> {
     match &device.password_file {
         Some(path) => PasswordFile::look(path).map(|file| file.lines),
@@ -159,7 +160,8 @@ mod tests {
         assert_eq!(all, [ADDRESS, USER, PASSWORD]);
     }
 
-    /// OpenShift's operator writes one form, an administrator another.
+    /// Asserts that equal values count as equal in every notation. OpenShift's operator and an administrator write the same address or
+    /// user differently.
     #[test]
     fn another_way_to_write_the_same_is_no_difference() {
         for same in [

@@ -24,7 +24,7 @@ use crate::os::uuid;
 
 const HTTPS_PORT: u16 = 443;
 
-/// An update in progress.
+/// A run of `tandem fencing update`: the change to make, and the report of what was done.
 pub(super) struct Work<'a> {
     order: &'a Order,
     programs: &'a Programs,
@@ -67,7 +67,7 @@ impl<'a> Work<'a> {
         Ok(self.report)
     }
 
-    /// Changes a device without a password file: only the CIB, in one write.
+    /// Changes a device without a password file. All new values are written to the CIB at once.
     fn in_the_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
         let id = &self.device.id;
         if self.order.stage {
@@ -88,7 +88,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stores a password that the BMC accepts already.
+    /// Writes a new password to the password files, after proving that the BMC already accepts it.
     fn take_over(&mut self, new: &Secret, file: &Path) -> Result<(), Failure> {
         self.proven(Some(new))?;
         hold(file)?.replace(vec![new.clone()]).map_err(|error| unwritten(file, &error))?;
@@ -98,7 +98,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stores the password as the file's second line, before the BMC has it.
+    /// Writes a new password as the second line of the password files, before the BMC accepts it.
     fn stage(&mut self, new: &Secret, file: &Path) -> Result<(), Failure> {
         self.stage_here(new, file)?;
         self.there(&["--stage", "--password-stdin"], Some(new), &["--stage"]);
@@ -123,8 +123,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stages the password on both nodes, changes it at the BMC, then drops the old one. If it is cut off anywhere, one
-    /// line of each file is valid.
+    /// Stages the new password on both nodes, changes it at the BMC, then drops the old one. After an interruption at any point, one line
+    /// of each file is valid.
     fn change_at_bmc(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
         self.proven_as_it_is()?;
         self.stage_on_both(new, path, "--change-at-bmc")?;
@@ -145,8 +145,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Changes a password in the file and options in the CIB, one after the other. Between the two, the old options or
-    /// the file's second line still work at the BMC.
+    /// Changes the password in the file and options in the CIB, one after the other. In between, the old options or the second line of
+    /// the file still work.
     fn both(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
         self.proven(Some(new))?;
         self.stage_on_both(new, path, "the other options")?;
@@ -187,7 +187,7 @@ impl<'a> Work<'a> {
         self.stage_here(new, path)
     }
 
-    /// Finds out on both nodes which of two lines the BMC accepts. Drops the first line once the second is valid.
+    /// Finds out on both nodes which line of the password file the BMC accepts. Drops the first line if the second one is valid.
     fn settle_on_both(&mut self, path: &Path) -> Result<(), Failure> {
         let (node, plug) = (self.device.node.clone(), self.device.plug.clone());
         let options = self.device.options(&[], None);
@@ -210,7 +210,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Repeats the change on the other node with these `words`, or reports the command to type there.
+    /// Runs `tandem fencing update` with the arguments `words` on the other node. Without ssh, or if it fails, reports the command to
+    /// type there, with `by_hand` added.
     fn there(&mut self, words: &[&str], password: Option<&Secret>, by_hand: &[&str]) {
         let Some(other) = self.other() else { return };
         let (node, id) = (self.device.node.clone(), self.device.id.clone());
@@ -232,18 +233,18 @@ impl<'a> Work<'a> {
         self.report.old_on = Some(other);
     }
 
-    /// Returns the last line of this node's password file.
+    /// Returns the last line of this node's password file, which is the newest password.
     fn newest(&self) -> Option<Secret> {
         PasswordFile::look(self.device.password_file.as_ref()?).ok()?.lines.pop()
     }
 
-    /// Returns the name of the other node, or `None` in a cluster of one.
+    /// Returns the name of the other node, or `None` in a cluster of one node.
     fn other(&self) -> Option<String> {
         let nodes = &self.cluster.configuration.known()?.nodes;
         nodes.iter().find(|node| **node != self.cluster.here).cloned()
     }
 
-    /// Checks that the BMC accepts the device's present options.
+    /// Checks that the BMC accepts the device's options without the change.
     fn proven_as_it_is(&self) -> Result<(), Failure> {
         self.judged(examine::device(
             &self.device.options(&[], None),
@@ -252,7 +253,7 @@ impl<'a> Work<'a> {
         ))
     }
 
-    /// Checks that the BMC belongs to the node and supports what fencing needs, with the new values and `password`.
+    /// Checks the BMC with the new options and `password`. The BMC must belong to the node and support what fencing needs.
     fn proven(&self, password: Option<&Secret>) -> Result<(), Failure> {
         let values: Vec<(&str, &str)> = self.values();
         let options = self.device.options(&values, password.map(Secret::reveal));
@@ -277,7 +278,7 @@ impl<'a> Work<'a> {
         self.new.options.iter().map(|(name, value)| (*name, value.as_str())).collect()
     }
 
-    /// Writes all new options to the CIB in one change, with the password if the CIB has it.
+    /// Writes all new options to the CIB at once. `password` is included if the device has its password in the CIB.
     fn write_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
         let mut values = self.values();
         values.extend(password.and_then(values::text).map(|password| ("password", password)));
@@ -288,7 +289,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Writes the change to OpenShift's Secret, if there is one.
+    /// Writes the change to OpenShift's Secret of the node, if there is one.
     fn follow(&mut self, password: Option<&Secret>) {
         if self.order.from_secret {
             self.report.secret = Some(true);
@@ -334,8 +335,8 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure(format!("the password file {} cannot be changed: {error}", path.display()))
 }
 
-/// Returns the error for a BMC that does not accept the new password after its `answer` to the change. A BMC that is
-/// silent now has not refused it.
+/// Returns the error for a BMC that did not prove the new password. `answer` is the result of the change itself. Without `is_refused`,
+/// the BMC did not respond afterwards, and may have the new password.
 fn not_seen_changed(answer: Result<(), String>, why: &str, is_refused: bool, node: &str, path: &Path) -> String {
     let path = path.display();
     match answer {
@@ -353,9 +354,8 @@ fn not_seen_changed(answer: Result<(), String>, why: &str, is_refused: bool, nod
     }
 }
 
-/// Checks that the BMC at `address` has the machine of `node`. `theirs` is the UUID that the BMC reports, `own` the one
-/// that the node's kernel reports. If `own` is unknown and the BMC `may_be_anothers`, the check fails, because fencing
-/// would switch off a stranger and leave the node running.
+/// Checks that the BMC at `address` belongs to `node`. `theirs` is the UUID that the BMC reports, and `own` the one that the node's
+/// kernel reports. If `own` is unknown and the BMC `may_be_anothers`, the check fails, because fencing would switch off a stranger.
 fn is_of(
     node: &str,
     own: Option<&str>,

@@ -7,29 +7,29 @@ use crate::operate::failure::Failure;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 
-/// Longest password file or input, in bytes.
+/// Largest size of a password file or of standard input, in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// The new password and options of a device.
+/// The new password and options of a fence device.
 pub(super) struct New {
     pub password: Option<Secret>,
-    /// New values by the names of the options in the CIB.
+    /// New values, by the names that the options have in the CIB.
     pub options: Vec<(&'static str, String)>,
 }
 
 impl New {
-    /// Returns whether the change is empty.
+    /// Returns whether the change contains neither a password nor an option.
     pub(super) fn is_nothing(&self) -> bool {
         self.password.is_none() && self.options.is_empty()
     }
 
-    /// Returns whether the change may lead to another BMC, or to another system of the same one.
+    /// Returns whether the change may lead to another BMC, or to another system of the same BMC.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.options.iter().any(|(name, _)| matches!(*name, "ip" | "systems_uri"))
     }
 }
 
-/// Returns what `order` changes. Asks for the password at the terminal where `order` needs one and has none.
+/// Returns what `order` changes. Reads the password at the terminal if `order` needs one and does not contain it.
 pub(super) fn read(order: &Order, device: &Device, terminal: &dyn Terminal) -> Result<New, Failure> {
     let given = [
         ("username", &order.username),
@@ -68,7 +68,7 @@ pub(super) fn read(order: &Order, device: &Device, terminal: &dyn Terminal) -> R
     Ok(New { password, options })
 }
 
-/// Returns the refusal of a password that only a file can hold.
+/// Returns the refusal of a password with characters that the CIB cannot contain.
 pub(super) fn no_text() -> Failure {
     Failure(
         "this password has characters that the CIB cannot hold: choose another, or give the device a password_file"
@@ -76,13 +76,13 @@ pub(super) fn no_text() -> Failure {
     )
 }
 
-/// Returns the password as a text that the CIB can hold, or `None`.
+/// Returns the password as text, or `None` if the CIB cannot contain it.
 pub(super) fn text(password: &Secret) -> Option<&str> {
     std::str::from_utf8(password.reveal()).ok().filter(|text| !text.chars().any(char::is_control))
 }
 
-/// Returns whether to ask for a password. Does not if the order changes something else, or if the password file has a
-/// second line, which may already be the new one.
+/// Returns whether to ask the operator for a password. Asks for none if the order changes something else. Asks for none if the password
+/// file has a second line, because that may be the new password.
 fn asks(order: &Order, device: &Device, nothing_else: bool) -> bool {
     let is_staged = || {
         let path = device.password_file.as_ref();
