@@ -7,25 +7,25 @@ use crate::records::bmc_note::{BmcNote, FencingNote};
 
 use super::view;
 
-/// The port that an address without a port has.
+/// The port of a BMC's address that contains no port.
 const HTTPS: &str = "443";
 
-/// Returns the newest note about `device`'s BMC, and the node that asked it.
+/// Returns the newest result of querying `device`'s BMC, and the node that queried it.
 pub fn checked<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<(&'a str, &'a BmcNote)> {
     notes(cluster, device).filter(|(_, note)| note.at > 0).max_by_key(|(_, note)| note.at)
 }
 
-/// Returns the newest attempt of the fence agent to switch a machine off through `device`'s BMC.
+/// Returns the fence agent's newest attempt to switch a machine off through `device`'s BMC.
 pub(super) fn last_fencing<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a FencingNote> {
     notes(cluster, device).filter_map(|(_, note)| note.fencing.as_ref()).max_by_key(|fencing| fencing.began_at_millis)
 }
 
-/// Returns the time of the last login to `device`'s BMC from any node.
+/// Returns the time of the last login to `device`'s BMC from any node, in seconds since 1970; `None` if none is known.
 pub(super) fn last_success(cluster: &Cluster, device: &FenceDevice) -> Option<u64> {
     notes(cluster, device).filter_map(|(_, note)| note.last_success).max()
 }
 
-/// Returns all notes about `device`'s BMC, each with the node that asked it.
+/// Returns the last results of querying `device`'s BMC, each with the node that queried it.
 pub(super) fn notes<'a>(cluster: &'a Cluster, device: &FenceDevice) -> impl Iterator<Item = (&'a str, &'a BmcNote)> {
     let wanted = address(device);
     let systems = systems(device);
@@ -46,16 +46,16 @@ pub(super) fn notes<'a>(cluster: &'a Cluster, device: &FenceDevice) -> impl Iter
     all.into_iter().filter(move |(_, note)| named(note))
 }
 
-/// Fence agents that speak Redfish, so that this program can ask their BMCs.
+/// Fence agents that use Redfish, so that `tandem` can query their BMCs.
 const OURS: [&str; 2] = ["fence_redfish_rs", "fence_redfish"];
 
-/// Returns whether this program can ask a device's BMC.
+/// Returns whether `tandem` can query a device's BMC, because its agent is one of [`OURS`].
 pub fn is_ours(device: &FenceDevice) -> bool {
     let agent = device.resource.agent.rsplit(':').next().unwrap_or_default();
     OURS.contains(&agent)
 }
 
-/// Returns whether a BMC refused the user name or the password, judged by the fence agent's sentence.
+/// Returns whether a BMC refused the user name or the password. `why` is the sentence with which the fence agent failed.
 pub(super) fn is_refused_login(why: &str) -> bool {
     ["unable to log in", "password"].iter().any(|words| why.contains(words))
 }
@@ -65,35 +65,35 @@ fn parameter<'a>(device: &'a FenceDevice, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| parameters.get(*name)).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-/// Returns a BMC's address in the form that its notes have.
+/// Returns the address of a device's BMC, in the form that [`BmcNote`] has it: without a port if the port is 443.
 fn address(device: &FenceDevice) -> Option<String> {
     let ip = parameter(device, &["ip", "ipaddr"])?;
     let port = parameter(device, &["ipport"]).filter(|port| *port != HTTPS);
     Some(port.map_or_else(|| ip.to_owned(), |port| format!("{ip}:{port}")))
 }
 
-/// Returns the device's names for its system, each a path or an id.
+/// Returns the device's values that name its Redfish system. Each is a path or an id.
 fn systems(device: &FenceDevice) -> Vec<String> {
     let named = parameter(device, &["systems_uri", "systems-uri"]).into_iter();
     named.map(str::to_owned).chain(device.plugs.values().cloned()).collect()
 }
 
-/// Returns whether both name the same system, as `/redfish/v1/Systems/1` and `1` do.
+/// Returns whether `ours` and `noted` name the same Redfish system, as `/redfish/v1/Systems/1` and `1` do.
 fn is_same_system(ours: &str, noted: &str) -> bool {
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     last(ours) == last(noted)
 }
 
-/// A fault in the last answer of a node's BMC. The device may run well in spite of it.
+/// Evidence that a BMC does not belong to the node that its device fences. Pacemaker may run the device without a failure in spite of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stranger<'a> {
-    /// The BMC reports another UUID than the node's own.
+    /// The BMC reports another UUID than the node's kernel.
     OtherMachine { theirs: &'a str, ours: &'a str },
     /// The BMC reports that a running machine is off.
     SaysOff,
 }
 
-/// Returns the evidence that the BMC behind `note` is not that of `target`.
+/// Returns the evidence that the BMC behind `note` is not the one of the node `target`; `None` if there is none.
 pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote) -> Option<Stranger<'a>> {
     let ours = view::collected(cluster, target).and_then(|collected| collected.dmi_uuid.as_deref());
     if let (Some(theirs), Some(ours)) = (note.uuid.as_deref(), ours)
@@ -107,7 +107,8 @@ pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote
     (off && ran_at(cluster, target, note.at)).then_some(Stranger::SaysOff)
 }
 
-/// Returns whether the machine ran at that time: a resource that was started there earlier still runs there.
+/// Returns whether the node `name` provably ran at the time `at`. The proof is a resource that was started there earlier and still runs
+/// there.
 fn ran_at(cluster: &Cluster, name: &str, at: u64) -> bool {
     let Some(pacemaker) = cluster.pacemaker.known().filter(|_| view::is_online(cluster, name)) else { return false };
     let mut histories = pacemaker.histories.iter().filter(|history| history.node == name);

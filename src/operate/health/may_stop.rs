@@ -11,7 +11,7 @@ use crate::operate::cluster::{Cluster, Etcd};
 /// Pacemaker's word for a stop in progress.
 const STOPPING: &str = "Stopping";
 
-/// Returns the facts about a stop of `node`, for [`crate::decide::may_stop::may_stop`].
+/// Returns the facts from which [`crate::decide::may_stop::may_stop`] decides whether `node` may be stopped.
 pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
     let peer = view::peer_of(cluster, node);
     let voice = |name: &str| view::etcd_fact(cluster, name).as_ref().map(voice);
@@ -26,13 +26,13 @@ pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
     }
 }
 
-/// Returns the change of the members that a cluster property announces.
+/// Returns the change of etcd's members that is in progress, from a cluster property; `None` if there is none.
 pub fn change_under_way(cluster: &Cluster) -> Option<String> {
     let properties = &cluster.configuration.known()?.properties;
     properties.get(attributes::MEMBER_CHANGE).filter(|change| !change.is_empty()).cloned()
 }
 
-/// Returns the third voter outside of the pair, from the cluster property.
+/// Returns etcd's third voter outside of the pair, from a cluster property; `None` if there is none.
 pub fn third_voter(cluster: &Cluster) -> Option<ThirdVoter> {
     let properties = &cluster.configuration.known()?.properties;
     properties
@@ -41,7 +41,7 @@ pub fn third_voter(cluster: &Cluster) -> Option<ThirdVoter> {
         .map(|third_voter| ThirdVoter::parse(third_voter))
 }
 
-/// Returns the number of voters that the agent of `node` has published.
+/// Returns the number of voters in etcd's member list, as the agent of `node` has published it.
 pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
     let record = cluster.configuration.known()?.transient.get(node)?.get(attributes::RECORD)?;
     match json::from_text::<PublishedState>(record).ok()?.disk {
@@ -50,14 +50,14 @@ pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
     }
 }
 
-/// Removes the announced change of the members, for the command that makes that change itself.
+/// Removes the property of a change of members from `cluster`. The command that makes this change must not be stopped by it.
 pub fn without_change(cluster: &mut Cluster) {
     if let Fact::Known(configuration) = &mut cluster.configuration {
         configuration.properties.remove(attributes::MEMBER_CHANGE);
     }
 }
 
-/// Returns whether the agent of `node` has published that it may run standalone.
+/// Returns whether the agent of `node` has published that its etcd may run standalone.
 fn claims(cluster: &Cluster, node: &str) -> Fact<bool> {
     let configuration = match &cluster.configuration {
         Fact::Known(configuration) => configuration,
@@ -74,7 +74,8 @@ fn claims(cluster: &Cluster, node: &str) -> Fact<bool> {
     }
 }
 
-/// Turns an unanswered question to a machine that is off into `Absent`, because no etcd runs there.
+/// Returns `voice`, or `Absent` if the node's etcd could not be queried because the node is off or its cluster is stopped. No etcd runs
+/// there then.
 fn reachable(cluster: &Cluster, name: &str, voice: Fact<Voice>) -> Fact<Voice> {
     match voice {
         Fact::Unknown(_) if view::is_down(cluster, name) => Fact::Absent,
@@ -99,7 +100,7 @@ fn care(cluster: &Cluster, pacemaker: &Pacemaker, node: &str, peer: Option<&str>
     }
 }
 
-/// Returns whether Pacemaker is stopping the resource on `node`.
+/// Returns whether Pacemaker is stopping the resource `resource` on `node`.
 fn is_stopping(pacemaker: &Pacemaker, resource: &str, node: &str) -> bool {
     view::instance_on(pacemaker, resource, node).and_then(|instance| instance.pending.as_deref()) == Some(STOPPING)
 }
@@ -159,7 +160,8 @@ mod tests {
         }
     }
 
-    /// The stopping etcd answers as a voter until its last moment.
+    /// Asserts that no node may be stopped while Pacemaker stops the other one's etcd. That etcd still answers as a voter until it has
+    /// ended.
     #[test]
     fn no_node_may_be_stopped_while_pacemaker_stops_the_other_ones_etcd() {
         let mut cluster = samples::read("healthy");

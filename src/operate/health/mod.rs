@@ -24,21 +24,21 @@ pub use problems::{IDS, primary, two_histories};
 pub use verdict::assess;
 pub(crate) use view::names;
 
-/// The state of the cluster in one word.
+/// The health of the cluster in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Two voters, and nothing that needs a human.
+    /// Two members vote, and the operator need not do anything.
     Redundant,
-    /// Writes are accepted, but something is missing.
+    /// etcd accepts writes, but something is missing.
     Degraded,
-    /// Writes are not accepted.
+    /// etcd does not accept writes.
     Down,
     #[default]
     Unknown,
 }
 
-/// The rank of a problem, the worst first.
+/// The severity of a problem, with the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -46,30 +46,30 @@ pub enum Severity {
     Critical,
     /// Redundancy is missing or at risk.
     Warning,
-    /// Good to know; no operator is needed.
+    /// The operator need not do anything.
     Notice,
 }
 
-/// A deviation from the healthy state.
+/// A problem of the cluster, as `tandem status` reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Stable, for scripts: `fence-device-failed`.
+    /// The problem's name, which stays the same for scripts: `fence-device-failed`.
     pub id: &'static str,
     pub severity: Severity,
-    /// The node with the problem.
+    /// The node with the problem; `None` for a problem of the whole cluster.
     pub node: Option<String>,
-    /// One sentence, in the words of the recovery guide.
+    /// A sentence about the problem, in the words of the recovery guide.
     pub text: String,
-    /// The command to type, if there is one.
+    /// The command to type; `None` if there is none.
     pub command: Option<String>,
 }
 
-/// The result of the assessment.
+/// The health of the cluster: the verdict and its reasons.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Health {
     pub verdict: Verdict,
-    /// The time since which two voters exist, or do not; `None` if it was not recorded.
+    /// The time since which there are two voters, or fewer, in seconds since 1970; `None` if it is unknown.
     pub since: Option<u64>,
-    /// Worst first.
+    /// All problems, with the worst first.
     pub problems: Vec<Problem>,
 }

@@ -7,12 +7,12 @@ use super::conditions::{self, Conditions, DeviceConditions, NodeConditions, Reso
 use super::words::rfc3339;
 use crate::operate::cluster::Cluster;
 
-/// Largest numbers of each that the object may have.
+/// Most nodes that OpenShift accepts in a `PacemakerCluster`. The next constants limit the addresses and fencing agents of a node.
 const NODES: usize = 5;
 const ADDRESSES: usize = 8;
 const AGENTS: usize = 8;
 
-/// The object, of which only the status is filled.
+/// OpenShift's object `PacemakerCluster`, of which Tandem writes the status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PacemakerCluster {
@@ -31,7 +31,7 @@ pub struct Metadata {
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     pub conditions: Vec<Condition>,
-    /// A time in RFC 3339; it never decreases.
+    /// The time of the last observation, in RFC 3339. It never decreases.
     pub last_updated: String,
     pub nodes: Vec<Node>,
 }
@@ -88,23 +88,23 @@ pub struct FencingAgent {
     pub conditions: Vec<Condition>,
 }
 
-/// The part of the collector's last observation that contains the object.
+/// The part of the collector's status file that contains the `PacemakerCluster`.
 #[derive(Deserialize)]
 struct Kept {
     pacemakercluster: PacemakerCluster,
 }
 
-/// Reads the object from the collector's `/var/lib/tandem/status.json`; `None` if it cannot be read.
+/// Reads the `PacemakerCluster` from the collector's `/var/lib/tandem/status.json`; `None` if the text is not understood.
 pub fn kept(status: &[u8]) -> Option<PacemakerCluster> {
     serde_json::from_slice::<Kept>(status).ok().map(|kept| kept.pacemakercluster)
 }
 
-/// Returns the object of `cluster`, as the successor of `previous`.
+/// Returns the `PacemakerCluster` with the conditions of `cluster`, as the successor of `previous`.
 pub fn of(cluster: &Cluster, previous: Option<&PacemakerCluster>) -> PacemakerCluster {
     render(&conditions::of(cluster), cluster.at, previous)
 }
 
-/// Returns the object of `conditions`, which were observed at `at`, as the successor of `previous`.
+/// Returns the `PacemakerCluster` with `conditions`, which were observed at `at`, as the successor of `previous`.
 pub fn render(conditions: &Conditions, at: u64, previous: Option<&PacemakerCluster>) -> PacemakerCluster {
     let before = previous.map(|previous| &previous.status);
     let at = rfc3339(at);
@@ -133,13 +133,13 @@ pub fn render(conditions: &Conditions, at: u64, previous: Option<&PacemakerClust
     }
 }
 
-/// The time of the new object, which every changed condition gets.
+/// The transition time of each condition that changes in the new `PacemakerCluster`.
 struct Written<'a> {
     at: &'a str,
 }
 
 impl Written<'_> {
-    /// Returns a node, unless no address of it is known now or was known before.
+    /// Returns the status of a node. Returns `None` if no address of the node is known now or in `before`.
     fn node(&self, node: &NodeConditions, name: String, before: Option<&Node>) -> Option<Node> {
         let address = |ip: &std::net::IpAddr| Address { kind: "InternalIP".to_owned(), address: ip.to_string() };
         let found: Vec<Address> = node.addresses.iter().take(ADDRESSES).map(address).collect();
@@ -178,7 +178,7 @@ impl Written<'_> {
         }
     }
 
-    /// Returns a fence device, unless it is neither Redfish nor IPMI.
+    /// Returns the status of a fence device. Returns `None` if its protocol is neither Redfish nor IPMI.
     fn agent(&self, device: &DeviceConditions, before: Option<&Node>) -> Option<FencingAgent> {
         let method = match device.method? {
             conditions::Method::Redfish => "Redfish",
@@ -214,7 +214,7 @@ impl Written<'_> {
     }
 }
 
-/// Adapts a node's name to Kubernetes: small letters, digits, '-' and '.', with a letter or digit at both ends.
+/// Converts a node's name to the form that Kubernetes accepts: small letters, digits, '-' and '.', with a letter or digit at both ends.
 fn node_name(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let takes = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);

@@ -6,16 +6,16 @@ use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::Cluster;
 
-/// A difference that the operator should know.
+/// A finding about the two nodes' copies of a password file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Copies {
-    /// `node` lacks a change that `with` has.
+    /// The copies differ: `node` lacks the newest change that `with` has.
     Differ { node: String, with: String },
-    /// The copies are the same and have a second password, which replaces the first one once the BMC accepts it.
+    /// The copies are equal and have a second password, which replaces the first one once the BMC accepts it.
     Staged,
 }
 
-/// Compares the copies. Returns `None` if they are in order or unknown.
+/// Compares the nodes' copies of a device's password file. Returns `None` if they are equal with one password, or unknown.
 pub(super) fn copies(cluster: &Cluster, nodes: &[String], device: &FenceDevice) -> Option<Copies> {
     if !device.resource.parameters.contains_key("password_file") {
         return None;
@@ -35,18 +35,19 @@ pub(super) fn copies(cluster: &Cluster, nodes: &[String], device: &FenceDevice) 
     copies.iter().any(|(_, lines)| lines.len() > 1).then_some(Copies::Staged)
 }
 
-/// Returns the difference between the fence device `id` and OpenShift's Secret, from the newest comparison.
+/// Returns the parts in which the fence device `id` differs from OpenShift's Secret, from the newest comparison. Returns `None` if they
+/// are equal or not compared.
 pub(in crate::operate) fn secret_differs(cluster: &Cluster, id: &str) -> Option<String> {
     let known = cluster.collected.values().filter_map(Fact::known);
     known.filter_map(|collected| collected.secrets.get(id)).max_by_key(|seen| seen.at)?.difference()
 }
 
-/// Returns the sentence that `node` lacks a change that `with` has.
+/// Returns the sentence that the copy of the password file on `node` lacks a change that `with` has.
 pub(super) fn differ(device: &FenceDevice, node: &str, with: &str) -> String {
     format!("{}: the password file of {node} has other passwords than that of {with}", device.resource.id)
 }
 
-/// Returns the command to type. It runs `on` another node if one is named.
+/// Returns the command that updates the password file. It runs on the node `on`, or on this node for `None`.
 pub(super) fn update_command(device: &FenceDevice, on: Option<&str>) -> String {
     let target = device.targets.first().map_or("NODE", String::as_str);
     match on {

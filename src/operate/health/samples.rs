@@ -26,19 +26,19 @@ fn names(of: &str) -> Vec<String> {
     names
 }
 
-/// Reads the written cluster in the state `name`.
+/// Reads the hand-written cluster `tests/fixtures/cluster_written/NAME.json`.
 pub(crate) fn read(name: &str) -> Cluster {
     parse(WRITTEN, name)
 }
 
-/// Reads all written clusters, with their names.
+/// Reads all hand-written clusters, each with its name.
 pub(crate) fn all() -> Vec<(String, Cluster)> {
     let names = names(WRITTEN);
     assert!(names.len() > 40, "{names:?}");
     names.into_iter().map(|name| (name.clone(), read(&name))).collect()
 }
 
-/// Reads all captured clusters, with their names.
+/// Reads all clusters that were captured in the lab, each with its name.
 pub(crate) fn captured() -> Vec<(String, Cluster)> {
     names(CAPTURED).into_iter().map(|name| (name.clone(), parse(CAPTURED, &name))).collect()
 }

@@ -6,7 +6,7 @@ use crate::decide::evidence::Redundancy;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view::ResourceSeen;
 
-/// Assesses the cluster's state.
+/// Returns the cluster's problems, and the verdict that follows from them.
 pub fn assess(cluster: &Cluster) -> Health {
     let problems = problems::of(cluster);
     let is_known = |id: &str| !problems::is_unasked(id);
@@ -24,8 +24,9 @@ pub fn assess(cluster: &Cluster) -> Health {
     Health { verdict, since: since(cluster), problems }
 }
 
-/// Returns the time since which two voters exist, or do not. A record of the opposite state is ignored. A voter that was killed or
-/// restarted stays a voter in the record, so two voters count from the last start of either.
+/// Returns the time since which there are two voters, or fewer. The agents record it in a cluster property, which is ignored if it
+/// contradicts the present number. With two voters, the last start of either is the earliest time, because the record survives a kill or
+/// restart.
 fn since(cluster: &Cluster) -> Option<u64> {
     let written: Redundancy = cluster.configuration.known()?.properties.get(REDUNDANCY)?.parse().ok()?;
     let is_redundant = view::voters(cluster)? >= 2;
@@ -33,7 +34,7 @@ fn since(cluster: &Cluster) -> Option<u64> {
     (written.is_redundant == is_redundant).then_some(written.since.max(started))
 }
 
-/// Returns the end of the last start of an etcd that Pacemaker remembers.
+/// Returns the end of the last successful start of etcd in Pacemaker's history, in seconds since 1970.
 fn last_start(cluster: &Cluster) -> Option<u64> {
     let seen = ResourceSeen::of(cluster)?;
     let etcd = seen.configuration.etcd.as_ref()?;
@@ -98,7 +99,8 @@ mod tests {
         }
     }
 
-    /// A kill, or a restart of both nodes, leaves the record unchanged.
+    /// Asserts that the time since which two voters exist begins again with each start of etcd. A kill, or a restart of both nodes,
+    /// leaves the recorded time unchanged.
     #[test]
     fn since_begins_anew_with_each_start_of_a_voter() {
         let mut cluster = samples::read("healthy");
@@ -112,7 +114,7 @@ mod tests {
         assert_eq!(assess(&cluster).since, Some(1_795_190_000));
     }
 
-    /// Each source in turn hangs or is missing. The verdict of a healthy cluster must then not be healthy.
+    /// Asserts that the verdict is unknown for a cluster in which one source could not be queried, for each source in turn.
     #[test]
     fn what_cannot_be_asked_is_never_healthy() {
         type Change = fn(&mut Cluster, String);
@@ -136,7 +138,8 @@ mod tests {
         etcd
     }
 
-    /// After a kill the leader keeps its role for some seconds. With a third voter, the other two may be a majority.
+    /// Asserts that etcd without the only other voter counts as down. After a kill the leader keeps its role for some seconds. With a
+    /// third voter, two others may still be a majority.
     #[test]
     fn a_leader_whose_only_peer_does_not_run_takes_no_writes() {
         let mut cluster = samples::read("healthy");
@@ -153,7 +156,8 @@ mod tests {
         assert_ne!(assess(&cluster).verdict, Verdict::Down);
     }
 
-    /// A node that returns does not vote yet, even if its etcd answers.
+    /// Asserts that the verdict is degraded while one voter serves and the other node's etcd is silent. A returning node does not vote
+    /// yet.
     #[test]
     fn a_sole_voter_that_serves_beside_a_silent_etcd_is_degraded() {
         let mut cluster = samples::read("healthy");

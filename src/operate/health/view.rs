@@ -9,7 +9,7 @@ use crate::operate::cluster::{Cluster, Collected, Etcd, Power};
 /// Alarms that make etcd refuse writes.
 const SILENCING: [&str; 2] = ["NOSPACE", "CORRUPT"];
 
-/// Returns the configured nodes by name, or those that any other source names if the CIB is unknown.
+/// Returns the names of the configured nodes. If the CIB is unknown, returns the names that any other source contains.
 pub(crate) fn names(cluster: &Cluster) -> Vec<String> {
     if let Some(configuration) = cluster.configuration.known().filter(|known| !known.nodes.is_empty()) {
         return configuration.nodes.clone();
@@ -24,19 +24,19 @@ pub(crate) fn names(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// Returns the observing node, as sentences call it.
+/// Returns the name of the observing node, or `this node` if it is unknown.
 pub(crate) fn here(cluster: &Cluster) -> &str {
     if cluster.here.is_empty() { "this node" } else { &cluster.here }
 }
 
-/// Returns the other node, if there are two.
+/// Returns the name of the other node; `None` unless there is exactly one other node.
 pub(crate) fn peer_of(cluster: &Cluster, name: &str) -> Option<String> {
     let mut others = names(cluster).into_iter().filter(|other| other != name);
     let first = others.next()?;
     others.next().is_none().then_some(first)
 }
 
-/// Returns the other node, as sentences call it.
+/// Returns the name of the other node, or `the other node` unless there is exactly one.
 pub(crate) fn peer_or_other(cluster: &Cluster, name: &str) -> String {
     peer_of(cluster, name).unwrap_or_else(|| "the other node".to_owned())
 }
@@ -45,23 +45,23 @@ pub(crate) fn node<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Node> {
     cluster.pacemaker.known()?.nodes.iter().find(|node| node.name == name)
 }
 
-/// Returns whether Pacemaker reports the machine as off or its cluster as stopped. Its programs cannot be asked then.
+/// Returns whether Pacemaker reports the node as off or its cluster as stopped. Nothing on it can be queried then.
 pub(crate) fn is_down(cluster: &Cluster, name: &str) -> bool {
     cluster.pacemaker.known().is_some_and(|_| node(cluster, name).is_none_or(|node| !node.online && !node.unclean))
 }
 
-/// Returns whether Pacemaker may start resources. Unknown counts as yes.
+/// Returns whether Pacemaker may start resources, because the cluster has quorum. Returns true if that is unknown.
 pub(crate) fn may_start(cluster: &Cluster) -> bool {
     cluster.pacemaker.known().is_none_or(|known| known.has_quorum)
 }
 
-/// Returns whether the node is a member of the cluster now.
+/// Returns whether the node `name` is an online member of the cluster.
 pub(crate) fn is_online(cluster: &Cluster, name: &str) -> bool {
     node(cluster, name).is_some_and(|node| node.online)
 }
 
-/// Returns the nodes that are out of sight: each is off, cut off, or has its cluster stopped. A node that is being fenced is left out,
-/// because the fence agent is asking its BMC.
+/// Returns the other nodes that are not online: off, cut off, or with a stopped cluster. Omits a node that is being fenced, because the
+/// fence agent is using its BMC.
 pub(crate) fn out_of_sight(cluster: &Cluster) -> Vec<String> {
     let waits = cluster.quorum.known().is_some_and(|quorum| quorum.waits_for_all && !quorum.quorate);
     let pacemaker = cluster.pacemaker.known();
@@ -83,7 +83,7 @@ pub(crate) fn etcd<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Etcd> {
     cluster.etcd.get(name)?.known()
 }
 
-/// Returns the answer of a node's etcd, or the reason why there is none.
+/// Returns the status of a node's etcd, or the reason why there is none.
 pub(crate) fn etcd_fact<'a>(cluster: &'a Cluster, name: &str) -> &'a Fact<Etcd> {
     cluster.etcd.get(name).unwrap_or(&Fact::NotAsked)
 }
@@ -96,30 +96,30 @@ pub(crate) fn leads(etcd: &Etcd) -> bool {
     etcd.leader.as_ref() == Some(&etcd.member_id)
 }
 
-/// Returns whether an alarm makes etcd refuse writes.
+/// Returns whether an alarm makes `etcd` refuse writes.
 pub(crate) fn is_silenced(etcd: &Etcd) -> bool {
     etcd.alarms.iter().any(|alarm| SILENCING.contains(&alarm.as_str()))
 }
 
-/// Returns the number of voters in an etcd's member list.
+/// Returns the number of voters in the member list of `etcd`.
 pub(crate) fn voters_known_to(etcd: &Etcd) -> usize {
     etcd.members.iter().filter(|member| !member.learner).count()
 }
 
-/// Returns the etcd that speaks for the cluster: the leader, or else one that has a leader.
+/// Returns the etcd with the authoritative status: the leader, or else one that has a leader.
 pub(crate) fn leading(cluster: &Cluster) -> Option<(&String, &Etcd)> {
     let known = || cluster.etcd.iter().filter_map(|(name, etcd)| Some((name, etcd.known()?)));
     known().find(|(_, etcd)| leads(etcd)).or_else(|| known().find(|(_, etcd)| etcd.leader.is_some()))
 }
 
-/// Returns the number of the leader's log entries that a member has not applied.
+/// Returns the number of entries in the leader's log that the node's etcd has not applied. Returns `None` without a leader.
 pub(crate) fn lag(cluster: &Cluster, name: &str) -> Option<u64> {
     let (_, leader) = leading(cluster).filter(|(_, etcd)| leads(etcd))?;
     let own = etcd(cluster, name).filter(|own| own.cluster_id == leader.cluster_id)?;
     Some(leader.index.saturating_sub(own.applied.min(own.index)))
 }
 
-/// Returns whether etcd accepts writes.
+/// Returns whether etcd accepts writes on any node; `None` if that is unknown.
 pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
     let all: Vec<&Fact<Etcd>> = names(cluster).iter().map(|name| etcd_fact(cluster, name)).collect();
     let serves = |etcd: &&Etcd| etcd.reads == Fact::Known(());
@@ -142,8 +142,8 @@ pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
     (!all.is_empty() && names(cluster).iter().all(is_silent)).then_some(false)
 }
 
-/// Returns whether `etcd` is one of the pair's two voters and the other one does not run. Its leader keeps its role for some seconds,
-/// but no write is accepted.
+/// Returns whether `etcd` is one of the pair's two voters and the other one does not run. Its leader keeps its role for some seconds, but
+/// no write is accepted.
 pub(crate) fn is_without_its_peer(cluster: &Cluster, etcd: &Etcd) -> bool {
     let stopped = names(cluster).iter().filter(|name| etcd_fact(cluster, name).is_absent()).count();
     let properties = cluster.configuration.known().map(|known| &known.properties);
@@ -152,8 +152,8 @@ pub(crate) fn is_without_its_peer(cluster: &Cluster, etcd: &Etcd) -> bool {
     names(cluster).len() == 2 && is_of_a_pair && stopped == 1 && etcd.reads != Fact::Known(())
 }
 
-/// Returns the number of started voters in the serving cluster. A leader that a majority confirms has the current member list: if it is
-/// the only voter, a silent peer is none.
+/// Returns the number of nodes with a voting etcd; `None` if that is unknown. A node with an unknown etcd does not count if a confirmed
+/// leader is the only voter in its member list.
 pub(crate) fn voters(cluster: &Cluster) -> Option<usize> {
     let names = names(cluster);
     let reference = leading(cluster).map(|(_, etcd)| etcd.cluster_id.as_str());
@@ -173,25 +173,25 @@ pub(crate) fn voters(cluster: &Cluster) -> Option<usize> {
     names.iter().map(is_voter).try_fold(0, |count, voter| Some(count + usize::from(voter?)))
 }
 
-/// Returns the id of the `podman-etcd` resource, for commands.
+/// Returns the id of the `podman-etcd` resource, or `etcd` if it is unknown.
 pub(crate) fn etcd_id(cluster: &Cluster) -> String {
     let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     configured.map_or_else(|| "etcd".to_owned(), |etcd| etcd.id.clone())
 }
 
-/// Returns the id of its clone, for constraints.
+/// Returns the id of the clone of the `podman-etcd` resource. Without a clone, returns the resource's id.
 pub(crate) fn clone_id(cluster: &Cluster) -> String {
     let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     configured.and_then(|etcd| etcd.clone.clone()).unwrap_or_else(|| etcd_id(cluster))
 }
 
-/// Returns the image that a node's etcd runs from, as its agent published it.
+/// Returns the image that a node's etcd runs from, as the node's agent published it.
 pub(crate) fn running_image(cluster: &Cluster, name: &str) -> Option<RunningImage> {
     let published = cluster.configuration.known()?.transient.get(name)?;
     json::from_text(published.get(attributes::IMAGE)?).ok()
 }
 
-/// The instances and histories in Pacemaker, together with the configuration.
+/// Pacemaker's status and configuration, if both are known.
 #[derive(Clone, Copy)]
 pub(crate) struct ResourceSeen<'a> {
     pub(crate) pacemaker: &'a Pacemaker,
@@ -208,36 +208,36 @@ impl<'a> ResourceSeen<'a> {
     }
 }
 
-/// Returns the instance of a resource on a node.
+/// Returns the instance of the resource `resource` that is on `node`.
 pub(crate) fn instance_on<'a>(pacemaker: &'a Pacemaker, resource: &str, node: &str) -> Option<&'a Instance> {
     let here = |instance: &&Instance| instance.id == resource && instance.nodes.iter().any(|name| name == node);
     pacemaker.resources.iter().find(here)
 }
 
-/// Returns the instance of a fence device.
+/// Returns Pacemaker's instance of a fence device.
 pub(crate) fn instance_of<'a>(pacemaker: &'a Pacemaker, device: &FenceDevice) -> Option<&'a Instance> {
     pacemaker.resources.iter().find(|instance| instance.id == device.resource.id)
 }
 
-/// Returns whether the resource is in maintenance, which is a problem of its own.
+/// Returns whether the instance is in maintenance, by itself or with its node or the whole cluster.
 pub(crate) fn is_in_maintenance(cluster: &Cluster, instance: &Instance) -> bool {
     let in_maintenance = |name: &String| node(cluster, name).is_some_and(|node| node.maintenance);
     let whole = cluster.pacemaker.known().is_some_and(|known| known.maintenance);
     whole || instance.maintenance || instance.nodes.iter().any(in_maintenance)
 }
 
-/// Returns whether an operator disabled the resource.
+/// Returns whether the resource is disabled, with `target-role=Stopped`.
 pub(crate) fn is_disabled(resource: &Resource) -> bool {
     resource.meta.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped"))
 }
 
-/// Returns the id of etcd's resource where it is disabled.
+/// Returns the id of etcd's resource if it is disabled; else `None`.
 pub(crate) fn disabled_etcd(cluster: &Cluster) -> Option<&str> {
     let etcd = cluster.configuration.known()?.etcd.as_ref()?;
     is_disabled(etcd).then_some(etcd.id.as_str())
 }
 
-/// Returns whether Pacemaker runs the instance without a failure.
+/// Returns whether the instance is active on a node, and neither failed nor blocked.
 pub(crate) fn is_well(instance: &Instance) -> bool {
     instance.active && !instance.failed && !instance.blocked && !instance.nodes.is_empty()
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The last second of the year 9999, which is the last one that RFC 3339 can express.
+/// The last second that RFC 3339 can express, which is in the year 9999, in seconds since 1970.
 const LAST: u64 = 253_402_300_799;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -13,7 +13,7 @@ pub(crate) fn rfc3339(seconds: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds.min(LAST))).to_string()
 }
 
-/// Formats a span in its largest unit: `40 s`, `12 min`, `5 h`, `3 days`.
+/// Formats a number of seconds in its largest unit: `40 s`, `12 min`, `5 h`, `3 days`.
 pub(crate) fn span(seconds: u64) -> String {
     match seconds {
         0..MINUTE => format!("{seconds} s"),
@@ -24,12 +24,12 @@ pub(crate) fn span(seconds: u64) -> String {
     }
 }
 
-/// Formats the age of a time. A time in the future counts as now, because the clocks of two nodes differ a little.
+/// Formats the time from `then` to `now`. A time in the future counts as now, because the clocks of two nodes differ a little.
 pub(crate) fn ago(now: u64, then: u64) -> String {
     format!("{} ago", span(now.saturating_sub(then)))
 }
 
-/// Formats a size in its largest unit.
+/// Formats a number of bytes in its largest unit.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {

@@ -6,7 +6,7 @@ use crate::adapters::pacemaker::attributes::NODE_IP;
 use crate::adapters::pacemaker::seen::Configuration;
 use crate::operate::cluster::{Cluster, Member};
 
-/// Returns the addresses of a node. The first one is the one that etcd uses.
+/// Returns the addresses of a node. The first one is the address that etcd uses.
 pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<IpAddr> {
     let configuration = cluster.configuration.known();
     let mapped = configuration.and_then(|configuration| mapped(configuration, node));
@@ -26,8 +26,8 @@ pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<IpAddr> {
     found
 }
 
-/// Returns the node's entry of `node_ip_map`. The agent's own reader (`resource::params`) accepts only whole maps, and a mistake in the
-/// other node's entry must not hide this one.
+/// Returns the node's address in `node_ip_map`. The agent's own parser (`resource::params`) is not used, because it rejects the whole map
+/// for a mistake in another node's entry.
 fn mapped(configuration: &Configuration, node: &str) -> Option<IpAddr> {
     let map = configuration.etcd.as_ref()?.parameters.get("node_ip_map")?;
     map.split(';').find_map(|entry| {
@@ -55,7 +55,7 @@ fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Returns whether an address is global, as Go's `IsGlobalUnicast` defines it: private addresses are global, too.
+/// Returns whether an address is global by the definition of Go's `IsGlobalUnicast`, which includes private addresses.
 fn is_global(address: IpAddr) -> bool {
     let is_local = match address {
         IpAddr::V4(address) => address.is_link_local() || address == Ipv4Addr::BROADCAST,

@@ -6,20 +6,20 @@ use super::{Condition, DeviceConditions, Method, Status, known, status, together
 use crate::adapters::pacemaker::seen::{Instance, Resource};
 use crate::operate::cluster::Cluster;
 
-/// Fence agents that speak IPMI. They are all one program.
+/// Fence agents that use IPMI. All are the same program under different names.
 const IPMI: &[&str] =
     &["fence_ipmilan", "fence_ipmilanplus", "fence_idrac", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_imm"];
 
-/// The devices that fence a node, and whether they can.
+/// The devices that fence a node, and their joint conditions.
 pub(super) struct Fencing {
     pub(super) devices: Vec<DeviceConditions>,
-    /// True if a device runs and has not failed.
+    /// True if at least one device runs and has not failed.
     pub(super) available: Status,
-    /// True if there is a device, and all are healthy.
+    /// True if there is a device, and all devices are healthy.
     pub(super) healthy: Status,
 }
 
-/// A device as the CIB configures it, or else as Pacemaker shows it.
+/// A fence device as the CIB configures it. If the CIB is unknown, it is as Pacemaker shows it, and `configured` is `None`.
 struct Device<'a> {
     id: &'a str,
     agent: &'a str,
@@ -37,7 +37,7 @@ pub(super) fn of(cluster: &Cluster, node: &str) -> Fencing {
     Fencing { devices: told.into_iter().map(|(device, _)| device).collect(), available, healthy }
 }
 
-/// Returns the devices that fence `node`; `None` if neither the CIB nor Pacemaker could be asked.
+/// Returns the devices that fence `node`; `None` if neither the CIB nor Pacemaker's state is known.
 fn devices<'a>(cluster: &'a Cluster, node: &str) -> Option<Vec<Device<'a>>> {
     if let Some(configuration) = cluster.configuration.known() {
         let fits = |id: &str, targets: &[String]| match targets {
@@ -54,12 +54,12 @@ fn devices<'a>(cluster: &'a Cluster, node: &str) -> Option<Vec<Device<'a>>> {
     Some(ours.map(|instance| Device { id: &instance.id, agent: &instance.agent, configured: None }).collect())
 }
 
-/// Returns the node in a device's id, for a device without a host list. OpenShift's operator names its devices `NODE_redfish`.
+/// Returns the node's name in the id of a device without a host list. OpenShift's operator gives its devices ids such as `NODE_redfish`.
 fn named_by(id: &str) -> Option<&str> {
     id.rsplit_once('_').map(|(node, _)| node)
 }
 
-/// Returns a device's conditions, and whether it can fence.
+/// Returns the conditions of a fence device, and whether it can fence.
 fn of_device(cluster: &Cluster, device: &Device<'_>) -> (DeviceConditions, Status) {
     let conditions = known(cluster).map_or_else(
         || together(RESOURCE, &[Status::Unknown; 8]),
@@ -78,7 +78,7 @@ fn described(device: &Device<'_>, conditions: Vec<Condition>) -> DeviceCondition
     DeviceConditions { name: device.id.to_owned(), method: method(device), conditions }
 }
 
-/// Returns the method, from the name of the agent or else from the ending of the device's name.
+/// Returns the protocol of a fence device, from the name of its agent or else from the ending of its id.
 fn method(device: &Device<'_>) -> Option<Method> {
     let agent = device.agent.rsplit(':').next().unwrap_or_default();
     let ending = device.id.rsplit('_').next().unwrap_or_default();

@@ -20,7 +20,7 @@ use crate::operate::cluster::Cluster;
 /// Number of nodes of a healthy cluster.
 const EXPECTED_NODES: usize = 2;
 
-/// The value of a condition.
+/// The status of a condition, as Kubernetes defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Status {
     True,
@@ -29,7 +29,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns true if all parts are true, false if one is false, and else unknown.
+    /// Returns true if all `parts` are true, false if one is false, and else unknown.
     fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         parts.into_iter().fold(Self::True, |so_far, part| match (so_far, part) {
             (Self::False, _) | (_, Self::False) => Self::False,
@@ -38,7 +38,7 @@ impl Status {
         })
     }
 
-    /// Returns true if one part is true, false if all are false, and else unknown.
+    /// Returns true if one of `parts` is true, false if all are false, and else unknown.
     fn any(parts: impl IntoIterator<Item = Self>) -> Self {
         parts.into_iter().fold(Self::False, |so_far, part| match (so_far, part) {
             (Self::True, _) | (_, Self::True) => Self::True,
@@ -47,7 +47,7 @@ impl Status {
         })
     }
 
-    /// Returns the value of a metric. An unknown condition has none.
+    /// Returns the status as a boolean, for a metric; `None` if it is unknown.
     pub fn value(self) -> Option<bool> {
         match self {
             Self::True => Some(true),
@@ -70,7 +70,7 @@ pub struct Condition {
     pub kind: &'static str,
     pub status: Status,
     pub reason: &'static str,
-    /// The parts that keep it from being true; empty if it is true, or has no parts.
+    /// The parts that keep the condition from being true; empty if it is true, or has no parts.
     pub message: String,
 }
 
@@ -80,7 +80,7 @@ impl Condition {
     }
 }
 
-/// Returns the status of the condition `kind`.
+/// Returns the status of the condition called `kind`, or unknown if `conditions` lacks it.
 pub fn status(conditions: &[Condition], kind: &str) -> Status {
     conditions.iter().find(|condition| condition.kind == kind).map_or(Status::Unknown, |condition| condition.status)
 }
@@ -89,7 +89,7 @@ pub fn status(conditions: &[Condition], kind: &str) -> Status {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Conditions {
     pub cluster: Vec<Condition>,
-    /// Sorted by name.
+    /// The conditions of each node, sorted by the node's name.
     pub nodes: Vec<NodeConditions>,
 }
 
@@ -97,19 +97,19 @@ pub struct Conditions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeConditions {
     pub name: String,
-    /// The first address is the one that etcd uses.
+    /// The node's addresses. The first one is the address that etcd uses.
     pub addresses: Vec<IpAddr>,
     pub conditions: Vec<Condition>,
-    /// Those of the kubelet and of etcd.
+    /// The conditions of the kubelet and of etcd on the node.
     pub resources: Vec<ResourceConditions>,
-    /// Those of the devices that fence the node.
+    /// The conditions of the devices that fence the node.
     pub fencing: Vec<DeviceConditions>,
 }
 
 /// The conditions of a resource on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ResourceConditions {
-    /// `Kubelet` or `Etcd`.
+    /// The resource: `Kubelet` or `Etcd`.
     pub name: &'static str,
     pub conditions: Vec<Condition>,
     pub fail_count: Option<u64>,
@@ -123,7 +123,7 @@ pub struct ResourceConditions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceConditions {
     pub name: String,
-    /// `None` if it is neither Redfish nor IPMI.
+    /// The protocol of the device; `None` if it is neither Redfish nor IPMI.
     pub method: Option<Method>,
     pub conditions: Vec<Condition>,
 }
@@ -136,7 +136,7 @@ pub enum Method {
     Ipmi,
 }
 
-/// Returns the conditions of `cluster`.
+/// Returns the conditions of `cluster` and of its nodes, resources and fence devices.
 pub fn of(cluster: &Cluster) -> Conditions {
     let names = names(cluster);
     let nodes: Vec<NodeConditions> = names.iter().flatten().map(|name| of_node(cluster, name)).collect();
@@ -155,12 +155,12 @@ pub fn of(cluster: &Cluster) -> Conditions {
     Conditions { cluster: conditions, nodes }
 }
 
-/// Returns a condition for each word of a table.
+/// Returns the conditions that `table` describes, with `statuses` in the same order.
 fn together(table: &'static [Word], statuses: &[Status]) -> Vec<Condition> {
     table.iter().zip(statuses).map(|(word, status)| Condition::new(word, *status)).collect()
 }
 
-/// Names the conditions and parts that are not true.
+/// Returns a message with each of `conditions` and `parts` that is false or unknown.
 fn missing<'a>(conditions: &[Condition], parts: impl Iterator<Item = (&'a str, Status)>) -> String {
     let own = conditions.iter().map(|condition| -> (&'a str, Status) { (condition.kind, condition.status) });
     let not_true = own.chain(parts).filter(|(_, status)| *status != Status::True);
@@ -175,7 +175,7 @@ fn known(cluster: &Cluster) -> Option<&crate::adapters::pacemaker::seen::Pacemak
     cluster.pacemaker.known()
 }
 
-/// Returns the nodes in the CIB, or those that Pacemaker shows if the CIB is unknown; `None` if neither is known.
+/// Returns the names of the nodes in the CIB. If the CIB is unknown, returns those that Pacemaker shows, or `None`.
 fn names(cluster: &Cluster) -> Option<Vec<String>> {
     let mut names = match (&cluster.configuration, &cluster.pacemaker) {
         (Fact::Known(configuration), _) => configuration.nodes.clone(),
@@ -206,13 +206,14 @@ fn of_node(cluster: &Cluster, name: &str) -> NodeConditions {
     NodeConditions { name: name.to_owned(), addresses, conditions, resources, fencing: fencing.devices }
 }
 
-/// Returns the values of Online, InService, Active, Ready, Clean and Member.
+/// Returns a node's conditions Online, InService, Active, Ready, Clean and Member.
 fn of_seen_node(node: &Node) -> [Status; 6] {
     let is_member = node.kind == "member";
     [node.online, !node.maintenance, !node.standby, !node.pending, !node.unclean, is_member].map(Status::from)
 }
 
-/// Returns the values for a configured node that Pacemaker does not show: only Online and Member are false.
+/// Returns the conditions of a configured node that Pacemaker does not show. Online and Member are false, and InService, Active, Ready
+/// and Clean are true.
 fn of_missing_node() -> [Status; 6] {
     [false, true, true, true, true, false].map(Status::from)
 }

@@ -9,10 +9,10 @@ use crate::operate::cluster::Cluster;
 const KUBELET: &str = "Kubelet";
 const ETCD: &str = "Etcd";
 
-/// One of these two resources.
+/// A resource that the conditions report: the kubelet or etcd.
 struct Kind {
     name: &'static str,
-    /// The ending of the agent's name, by which OpenShift's operator finds the resource.
+    /// The end of the agent's name, by which OpenShift's operator finds the resource.
     agent: &'static str,
     configured: fn(&Configuration) -> Option<&Resource>,
 }
@@ -26,7 +26,7 @@ pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<ResourceConditions> {
     KINDS.iter().map(|kind| of_kind(cluster, node, kind)).collect()
 }
 
-/// Returns whether each resource runs, for a node's health. A kubelet counts only if the cluster has one.
+/// Returns whether the kubelet and etcd run, as parts of a node's health. The kubelet is left out if the cluster does not have it.
 pub(super) fn running(resources: &[ResourceConditions]) -> impl Iterator<Item = (&'static str, Status)> {
     let there = resources.iter().filter(|resource| {
         let is_configured = resource.conditions.iter().all(|condition| condition.reason != NOT_CONFIGURED);
@@ -68,14 +68,16 @@ fn unknown(name: &'static str, is_not_configured: bool) -> ResourceConditions {
     ResourceConditions { name, conditions, fail_count, migration_threshold, last_start, last_stop, last_failure }
 }
 
-/// Returns the instance on `node`, or else one that runs nowhere. A clone has as many instances as there are nodes.
+/// Returns the instance of the resource `id` on `node`. If there is none, returns an instance that runs on no node, because a clone has
+/// as many instances as there are nodes.
 fn instance_on<'a>(seen: &'a Pacemaker, id: &str, node: &str) -> Option<&'a Instance> {
     let instances = || seen.resources.iter().filter(|instance| instance.id == id && !instance.orphaned);
     let here = instances().find(|instance| instance.nodes.iter().any(|other| other == node));
     here.or_else(|| instances().find(|instance| instance.nodes.is_empty()))
 }
 
-/// Returns the conditions of an instance. If it is not on the node in question, it is neither active nor started there.
+/// Returns the conditions of an instance on a node. If `is_there` is false, the instance is not on that node, so it is neither active nor
+/// started.
 pub(super) fn of_instance(seen: &Pacemaker, instance: &Instance, is_there: bool) -> Vec<Condition> {
     // Older versions of crm_mon show a resource in maintenance only as unmanaged.
     let is_in_maintenance = |node: &Node| node.maintenance && instance.nodes.contains(&node.name);
@@ -92,7 +94,7 @@ pub(super) fn of_instance(seen: &Pacemaker, instance: &Instance, is_there: bool)
     ])
 }
 
-/// Returns the conditions of a resource without an instance for a node, from its configuration.
+/// Returns the conditions of a resource that has no instance for a node. They follow from its configuration.
 pub(super) fn of_absent(cluster_in_maintenance: bool, configured: Option<&Resource>) -> Vec<Condition> {
     let meta = |name: &str| configured.and_then(|resource| resource.meta.get(name)).map(String::as_str);
     let in_service = !cluster_in_maintenance && meta("maintenance").and_then(yes_no::of_pacemaker) != Some(true);
@@ -101,8 +103,8 @@ pub(super) fn of_absent(cluster_in_maintenance: bool, configured: Option<&Resour
     all([in_service, managed, enabled, true, false, false, true])
 }
 
-/// Returns InService, Managed, Enabled, Operational, Active, Started and Schedulable. Maintenance by itself makes nothing unhealthy, but
-/// Pacemaker manages nothing in maintenance.
+/// Returns a resource's conditions from InService, Managed, Enabled, Operational, Active, Started and Schedulable, in this order.
+/// InService does not affect Healthy. In maintenance Managed is false, because Pacemaker manages nothing.
 fn all(parts: [bool; 7]) -> Vec<Condition> {
     let parts = parts.map(Status::from);
     let mut statuses = vec![Status::all(parts[1..].iter().copied())];

@@ -2,7 +2,7 @@
 
 use super::Status;
 
-/// A condition's name, and its two reasons.
+/// The name of a condition, and its reasons if it is true and if it is false.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     pub kind: &'static str,
@@ -14,11 +14,11 @@ const fn word(kind: &'static str, if_true: &'static str, if_false: &'static str)
     Word { kind, if_true, if_false }
 }
 
-/// The reason of a condition that could not be asked.
+/// The reason of a condition with an unknown status.
 pub const NOT_OBSERVED: &str = "NotObserved";
-/// The reason of a condition if the cluster does not have its resource.
+/// The reason of a condition that belongs to a resource which the cluster does not have.
 pub const NOT_CONFIGURED: &str = "NotConfigured";
-/// The reason if there are too many nodes, instead of too few.
+/// The reason of a false `NodeCountAsExpected` if there are too many nodes, not too few.
 pub const EXCESSIVE_NODES: &str = "ExcessiveNodes";
 
 impl Word {
@@ -31,7 +31,7 @@ impl Word {
     }
 }
 
-/// The conditions of the cluster.
+/// The conditions of a cluster.
 pub const CLUSTER: &[Word] = &[
     word("Healthy", "ClusterHealthy", "ClusterUnhealthy"),
     word("InService", "InService", "InMaintenance"),

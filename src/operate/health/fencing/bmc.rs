@@ -10,11 +10,11 @@ use crate::operate::health::view;
 use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
-/// Seconds that a BMC's clock may be off. Beyond that, its certificates and its log show wrong times.
+/// Seconds by which a BMC's clock may be wrong. A larger error makes its certificates and its log misleading.
 const CLOCK: i64 = 60;
-/// The same limit as in the alert rules for Prometheus.
+/// Seconds before its expiry at which a BMC's certificate is reported. The alert rules for Prometheus use the same limit.
 const ENDS_SOON: u64 = 30 * 86_400;
-/// Age in seconds from which a note of the other node is out of date. By default its monitor runs each minute.
+/// Age in seconds from which the other node's result about a BMC is outdated. By default Pacemaker monitors a device each minute.
 const OLD: u64 = 600;
 
 pub(super) fn check(case: &mut Case<'_>) {
@@ -48,7 +48,7 @@ fn not_asked(case: &mut Case<'_>, device: &FenceDevice) {
     case.add("not-asked", Level::Unknown, About::Device(id), text, command);
 }
 
-/// Checks a device's options for faults that do not show while it works.
+/// Checks a fence device's options for faults that do not show while the device works.
 fn configured(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
     let given =
@@ -74,8 +74,8 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Returns the UUID of the machine that a device fences, as its BMC reports it, and a hint on what to compare first. With a UUID that
-/// the BMC does not report, the device would refuse every action.
+/// Returns the UUID that a device's BMC reports, to be set as `system_uuid`. The text is a hint on what the operator must compare first.
+/// A UUID that the BMC does not report is never returned, because the device would then refuse every action.
 fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a str>) {
     let answer = case.asked.answers.iter().find(|answer| answer.device == device.resource.id);
     let Some((target, theirs)) = answer.and_then(|answer| {
@@ -97,8 +97,8 @@ fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a 
     }
 }
 
-/// Returns a hint to compare the certificate's fingerprint at the BMC itself, because any server at the address can show a certificate.
-/// It is empty if `said` already has the fingerprint.
+/// Returns a hint to compare the certificate's fingerprint at the BMC itself, because any server at its address can present a
+/// certificate. The hint is empty if `said` already contains the fingerprint.
 fn to_compare(note: &BmcNote, said: &str) -> String {
     match note.fingerprint.as_deref() {
         Some(print) if said.contains(print) => String::new(),
@@ -107,7 +107,7 @@ fn to_compare(note: &BmcNote, said: &str) -> String {
     }
 }
 
-/// Returns the command that pins a certificate. The operator fills in its fingerprint.
+/// Returns the command that pins the certificate of `target`'s BMC. The operator replaces `SHA256` by its fingerprint.
 fn pin(target: &str) -> String {
     let target = if target.is_empty() { "NODE" } else { target };
     command!("tandem fencing update {} --ssl-fingerprint SHA256", target)
@@ -149,7 +149,7 @@ fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     }
 }
 
-/// Returns the command that mends a failure, judged by the failure's sentence.
+/// Returns the command to type after querying a BMC failed. `why` is the sentence with which the fence agent failed.
 fn mend(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
     let address = &note.address;
     let has = |words: &[&str]| words.iter().any(|word| why.contains(word));
@@ -166,7 +166,7 @@ fn mend(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
     }
 }
 
-/// Returns whether a node other than `target` has reached the BMC lately.
+/// Returns whether a node other than `target` has recently reached the BMC behind `note`.
 fn others_reach(case: &Case<'_>, target: &str, note: &BmcNote) -> bool {
     case.others_notes(target).any(|(_, theirs)| {
         theirs.address == note.address && theirs.failure.is_none() && theirs.at.saturating_add(OLD) > case.cluster.at
@@ -174,7 +174,7 @@ fn others_reach(case: &Case<'_>, target: &str, note: &BmcNote) -> bool {
 }
 
 impl<'a> Case<'a> {
-    /// Returns the notes about BMCs that the collectors of all nodes except `node` published.
+    /// Returns the results about BMCs that the collectors of all nodes except `node` published.
     fn others_notes(&self, node: &str) -> impl Iterator<Item = (&'a String, &'a BmcNote)> + use<'a> {
         let node = node.to_owned();
         let others = self.cluster.collected.iter().filter(move |(name, _)| **name != node);
@@ -184,7 +184,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Checks that the BMC belongs to its node. Otherwise it would fence another machine, and prove the wrong node off.
+/// Checks that a BMC belongs to the node that its device fences. A BMC of another machine would switch that machine off, and wrongly
+/// prove this node off.
 fn right_machine(case: &mut Case<'_>, id: &str, answer: &Answer) {
     let (target, note) = (answer.target.as_str(), &answer.note);
     let own =
@@ -224,7 +225,7 @@ fn account(case: &mut Case<'_>, id: &str, answer: &Answer) {
     }
 }
 
-/// Warns of a list of reset types that lacks a needed one. It is no failure, because such lists are more often wrong than right.
+/// Warns if the BMC's list of reset types lacks `ForceOff` or `On`. It is only a warning, because such lists are often wrong.
 fn reset_types(case: &mut Case<'_>, id: &str, answer: &Answer) {
     let Some(types) = &answer.note.reset_types else { return };
     let has = |names: &[&str]| types.iter().any(|one| names.contains(&one.as_str()));
@@ -257,7 +258,7 @@ fn certificate(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     case.add("certificate-ends", Level::Warning, About::Both(id, &answer.target), text, command);
 }
 
-/// Reports failures from the notes of the other node, which is the one that would have to fence `target`.
+/// Reports failures to reach a device's BMC that the other node published. The other node is the one that would have to fence `target`.
 fn told_by_others(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
     for target in &device.targets {

@@ -10,7 +10,7 @@ use crate::operate::cluster::{Cluster, Etcd};
 use crate::operate::health::problems::{on, way_back, way_there};
 use crate::operate::health::view;
 
-/// Services that must start at boot, so that a fenced node rejoins the cluster.
+/// Services that must start at boot, so that a fenced node rejoins the cluster by itself.
 const DAEMONS: [&str; 3] = ["corosync", "pacemaker", "pcsd"];
 
 pub(super) fn check(case: &mut Case<'_>) {
@@ -58,7 +58,7 @@ fn nodes(case: &mut Case<'_>) {
     }
 }
 
-/// Returns the voters in the member list of the etcd with the newest term. Etcds with a leader come first.
+/// Returns the names of the voters, from the member list of the etcd with the newest term. Etcds that have a leader take precedence.
 pub fn voters_of(cluster: &Cluster) -> Option<BTreeSet<String>> {
     let known = cluster.etcd.values().filter_map(Fact::known).filter(|etcd| !etcd.members.is_empty());
     let newest: &Etcd = known.max_by_key(|etcd| (etcd.leader.is_some(), etcd.term))?;

@@ -21,7 +21,7 @@ pub(super) fn check(case: &mut Case<'_>) {
     }
 }
 
-/// Checks that a device fences each node. A device without targets counts for every node, because it lists its targets itself.
+/// Checks that a device fences each node. A device without targets counts for every node, because it reports its targets itself.
 fn each_node_has_one(case: &mut Case<'_>) {
     for node in &case.configuration.nodes {
         let fits = |device: &&&FenceDevice| device.targets.is_empty() || device.targets.contains(node);
@@ -54,7 +54,7 @@ fn bound(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Compares the nodes' copies of the password file. Either node may have to fence, and uses its own copy.
+/// Checks that both nodes have the same password file. Either node may have to fence, and uses its own copy.
 fn same_passwords(case: &mut Case<'_>, device: &FenceDevice) {
     let Some(Copies::Differ { node, with }) = passwords::copies(case.cluster, &case.configuration.nodes, device) else {
         return;
@@ -64,7 +64,7 @@ fn same_passwords(case: &mut Case<'_>, device: &FenceDevice) {
     case.add("password-copies", Level::Warning, About::Device(&device.resource.id), text, command);
 }
 
-/// Reports settings that keep Pacemaker's fencer from using a device.
+/// Reports a disabled or banned device, which Pacemaker's fencer cannot use.
 fn usable(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
     if view::is_disabled(&device.resource) {
@@ -83,14 +83,14 @@ fn usable(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Returns each target, or an empty one if the device names none.
+/// Returns each node that a device fences, or one empty text if the device names none.
 fn targets(device: &FenceDevice) -> impl Iterator<Item = &str> {
     let unnamed = device.targets.is_empty().then_some("");
     device.targets.iter().map(String::as_str).chain(unnamed)
 }
 
-/// Reports the result of Pacemaker's monitor. A stopped device can still fence if its BMC answers, but no program notices when the BMC
-/// no longer does.
+/// Reports the state of a device in Pacemaker. A stopped device can still fence if its BMC responds. But its failing would not be
+/// noticed, because nothing monitors it.
 fn running(case: &mut Case<'_>, device: &FenceDevice, pacemaker: &Pacemaker) {
     let id = &device.resource.id;
     if view::is_disabled(&device.resource) {

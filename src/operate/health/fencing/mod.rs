@@ -27,90 +27,90 @@ use crate::operate::cluster::Cluster;
 pub use crate::operate::health::bmc::is_ours;
 use crate::records::bmc_note::BmcNote;
 
-/// The rank of a finding; the worst is last.
+/// The severity of a finding about fencing, in ascending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     #[default]
     Ok,
-    /// Fencing works, and this may interest the operator.
+    /// Fencing works. The finding may interest the operator.
     Notice,
-    /// Fencing would work now, but it is slower, weaker, or something is due.
+    /// Fencing works now. But it is slow or weak, or something must be done soon.
     Warning,
     /// It is unknown whether fencing would work.
     Unknown,
-    /// A node could not be fenced now, or another machine would be.
+    /// A node cannot be fenced now, or another machine would be fenced instead.
     Failure,
 }
 
-/// A deviation that the check found.
+/// A fault that the check of fencing found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Stable, for scripts: `another-machine`.
+    /// The finding's name, which stays the same for scripts: `another-machine`.
     pub id: &'static str,
     pub level: Level,
-    /// The node with the deviation.
+    /// The node with the fault; `None` for a fault of a device or of the whole cluster.
     pub node: Option<String>,
-    /// The fence device with the deviation.
+    /// The fence device with the fault; `None` for a fault of a node or of the whole cluster.
     pub device: Option<String>,
-    /// One sentence.
+    /// A sentence about the fault.
     pub text: String,
-    /// The command to type, if there is one.
+    /// The command to type; `None` if there is none.
     pub command: Option<String>,
 }
 
-/// The answer of a BMC to this node, for one device and one of its targets.
+/// The answer of a BMC to this node, for one fence device and one node that the device fences.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
     pub device: String,
-    /// Empty if the device does not name its targets.
+    /// The node that the device fences; empty if the device names none.
     pub target: String,
     pub note: BmcNote,
-    /// The role of the account that the device logs in with. With `may_reset` it is `None` if the BMC does not report it.
+    /// The role of the account with which the device logs in. `role` and `may_reset` are `None` if the BMC does not report them.
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// The flag by which the agents see each other on this BMC; `None` if it was not asked for.
+    /// The kind of flag by which agents of two nodes see each other on this BMC; `None` if it was not tested.
     pub flag: Option<Flag>,
-    /// True if the device's options are invalid, so that no BMC was asked.
+    /// True if the device's options are invalid. The BMC was then not queried.
     pub misconfigured: bool,
 }
 
-/// The answers of sources other than the cluster itself.
+/// The answers of BMCs and of OpenShift's API, which the observation of the cluster does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub answers: Vec<Answer>,
-    /// The reason why a device could not be asked as the fencer would.
+    /// The reason why a device's options could not be read as Pacemaker's fencer reads them, by device.
     pub unread: BTreeMap<String, String>,
-    /// The BareMetalHosts of these nodes that are not detached; `Absent` outside of OpenShift.
+    /// The BareMetalHosts of the nodes that are not detached; `Absent` outside of OpenShift.
     pub attached_hosts: Fact<Vec<String>>,
-    /// Other operators' objects that reset these nodes, or may do so; `Absent` outside of OpenShift.
+    /// Objects by which other operators reset the nodes, or may do so; `Absent` outside of OpenShift.
     pub remediations: Fact<Vec<Remediation>>,
 }
 
-/// The state of a node or a device: its worst finding, or the evidence that it is good.
+/// The summary for a node or a fence device: its worst finding, or the evidence that it is in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Standing {
     pub level: Level,
     pub text: String,
 }
 
-/// The result of the whole check.
+/// The result of the check of fencing.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Checked {
     pub level: Level,
     pub nodes: BTreeMap<String, Standing>,
     pub devices: BTreeMap<String, Standing>,
-    /// The flag by which the agents see each other on each device's BMC, if it was asked for.
+    /// The kind of flag by which agents of two nodes see each other on a BMC, by fence device. Devices without a test are missing.
     pub flags: BTreeMap<String, String>,
-    /// The delay before the node that wins a split is fenced, with the least value that the measured time to Off allows.
+    /// A sentence about the delay of fencing that decides a split, by the node that is fenced later. It names the shortest safe delay.
     pub delays: BTreeMap<String, String>,
-    /// Sorted, the worst first.
+    /// All findings, sorted with the worst first.
     pub findings: Vec<Finding>,
 }
 
-/// The input of the rules, and the findings so far.
+/// A check of fencing in progress: what the rules need, and the findings so far.
 struct Case<'a> {
     cluster: &'a Cluster,
     configuration: &'a Configuration,
@@ -121,7 +121,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Returns the device that fences `node`.
+    /// Returns the first device that fences `node`.
     fn device_of(&self, node: &str) -> Option<&'a FenceDevice> {
         self.devices.iter().copied().find(|device| device.targets.iter().any(|target| target == node))
     }
@@ -146,7 +146,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The subject of a finding.
+/// The subject of a finding: the whole cluster, a node, a fence device, or a device for one node.
 #[derive(Clone, Copy)]
 enum About<'a> {
     Cluster,
@@ -155,7 +155,7 @@ enum About<'a> {
     Both(&'a str, &'a str),
 }
 
-/// Checks all devices and the cluster, or only the device called `device`.
+/// Checks fencing of the whole cluster, or only the device with the id `device`.
 pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked {
     let Some(configuration) = cluster.configuration.known() else {
         let why = match &cluster.configuration {
@@ -184,7 +184,7 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     Checked { delays: delays.into_iter().collect(), ..conclude(case) }
 }
 
-/// Returns the result if nothing is known about any node, with the command to type.
+/// Returns the result of a check that found out nothing. `text` is the reason, and `command` is the command to type.
 pub fn unknown(text: String, command: &str) -> Checked {
     let finding = Finding {
         id: "not-known",
@@ -232,7 +232,7 @@ fn conclude(case: Case<'_>) -> Checked {
     checked
 }
 
-/// Describes a good answer.
+/// Describes the answer of a BMC without a fault, in words.
 fn good(answer: &Answer) -> String {
     let BmcNote { address, millis, millis_to_off, power, chassis_on, .. } = &answer.note;
     let off = millis_to_off.map(|to_off| format!("; {} s to Off when it was last measured", seconds(to_off)));
@@ -241,7 +241,7 @@ fn good(answer: &Answer) -> String {
     format!("{address} answered in {millis} ms and says {power}{but}{}", off.unwrap_or_default())
 }
 
-/// Formats milliseconds as seconds with one digit.
+/// Formats milliseconds as seconds with one decimal place.
 fn seconds(millis: u64) -> String {
     format!("{}.{}", millis / 1_000, millis % 1_000 / 100)
 }

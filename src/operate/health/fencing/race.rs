@@ -12,7 +12,8 @@ fn option<'a>(device: &'a FenceDevice, name: &str) -> Option<&'a str> {
     device.resource.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-/// Checks the devices that fence both nodes. Returns whether a race decides between the nodes, so that no delay is needed.
+/// Checks the options of a fence race on two devices, each with the node that it fences. Returns whether a race decides which node
+/// survives a split, so that no delay is needed.
 pub(super) fn decides(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -> bool {
     let races = devices.map(|(device, _)| option(device, "race_with").is_some());
     if races == [false; 2] {
@@ -30,7 +31,8 @@ pub(super) fn decides(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -
     have_flags(case, devices)
 }
 
-/// Returns whether both BMCs offer a flag, as far as they were asked. Without a flag, waits decide the race.
+/// Returns whether both BMCs have a flag by which agents see each other, as far as this was tested. Without a flag, the agents can only
+/// wait for each other.
 fn have_flags(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -> bool {
     let without = devices.into_iter().find_map(|(device, node)| {
         let is_its = |answer: &&Answer| answer.device == device.resource.id && answer.target == node;
@@ -78,7 +80,8 @@ fn preferred(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) {
     }
 }
 
-/// Checks that `race_with` is the BMC in the other device's `ip`. Otherwise each agent leaves marks where the other one does not read.
+/// Checks that the device's `race_with` is the BMC in the other device's `ip`. Otherwise each agent leaves its marks on a BMC that the
+/// other agent does not read.
 fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
     let own = option(device, "race_with").and_then(|text| text.split(',').next()).unwrap_or_default();
     let port = option(other, "ipport").and_then(|port| port.parse().ok()).unwrap_or(PORT);
@@ -95,7 +98,7 @@ fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
     case.add("race-address", Level::Warning, About::Cluster, text, Some(command));
 }
 
-/// Checks that both devices use one user on a BMC, because some BMCs show a user only its own sessions.
+/// Checks that both agents log in to the BMC of `node` as the same user. Some BMCs show a user only the user's own sessions.
 fn one_user(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice, node: &str) {
     let user = |device| option(device, "username").or_else(|| option(device, "login")).unwrap_or_default();
     let named = option(other, "race_with")

@@ -63,7 +63,7 @@ fn one(case: &mut Case<'_>, remediation: &Remediation) {
     case.add(id, level, about, text, Some(way_out(remediation)));
 }
 
-/// Returns the command that pauses a health check, or deletes the object of a remediation.
+/// Returns the command that pauses a health check, or deletes another object that resets a node. A paused check is only shown.
 fn way_out(remediation: &Remediation) -> String {
     let Remediation { kind, namespace, name, is_paused, .. } = remediation;
     let namespace = namespace.as_deref().unwrap_or("default");

@@ -5,12 +5,12 @@ use crate::adapters::openshift::remediation::Kind;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Pacemaker};
 use crate::operate::cluster::{Etcd, Member};
 
-/// Returns a healthy cluster of two nodes, each fenced by the other one's device.
+/// Returns a healthy cluster of two nodes, each with a device that fences it.
 pub(crate) fn healthy() -> Cluster {
     serde_json::from_str(include_str!("../../../../tests/fixtures/fencing/healthy.json")).unwrap()
 }
 
-/// Returns the answers of both BMCs to node1.
+/// Returns answers of both nodes' BMCs without a fault, as node1 receives them.
 pub(crate) fn asked() -> Asked {
     let answer = |number: u64, target: &str| Answer {
         device: format!("fence-{target}"),
@@ -67,7 +67,7 @@ fn set(cluster: &mut Cluster, name: &str, value: &str) {
     device(cluster).resource.parameters.insert(name.to_owned(), value.to_owned());
 }
 
-/// Lets both nodes race, without a delay.
+/// Configures a fence race on both devices, without a delay.
 fn race(cluster: &mut Cluster) {
     for (device, own) in configuration(cluster).fence_devices.iter_mut().zip(["198.51.100.2", "198.51.100.1"]) {
         for (name, value) in [("race_with", own), ("race_preferred", "node1"), ("pcmk_delay_base", "0")] {
@@ -89,13 +89,13 @@ fn collected<'a>(cluster: &'a mut Cluster, node: &str) -> &'a mut crate::operate
     known(cluster.collected.get_mut(node).unwrap())
 }
 
-/// Returns one object of this kind, about node2.
+/// Returns one object of the kind `kind`, by which another operator may reset node2.
 fn remediations(kind: Kind, namespace: Option<&str>, name: &str, is_paused: bool) -> Fact<Vec<Remediation>> {
     let (namespace, nodes) = (namespace.map(str::to_owned), vec!["node2".to_owned()]);
     Fact::Known(vec![Remediation { kind, namespace, name: name.to_owned(), nodes, is_paused }])
 }
 
-/// A planted fault, and the one finding that it must cause.
+/// A fault: the id, the level and a part of the command of the one finding that it must cause. The function makes the fault.
 type Planted = (&'static str, Level, &'static str, fn(&mut Cluster, &mut Asked));
 
 #[rustfmt::skip]
@@ -237,7 +237,7 @@ const PLANTED: &[Planted] = &[
     ("not-known", Level::Unknown, "pcs cluster start", |cluster, _| cluster.configuration = Fact::Unknown("timed out".to_owned())),
 ];
 
-/// Pairs of a finding and a second one that the same fault causes.
+/// Pairs of a finding and a second finding that the same fault causes.
 const BESIDE: &[(&str, &str)] =
     &[("node-not-online", "not-collected"), ("pacemaker-stopped", "not-two-voters"), ("slow-off", "delays")];
 
@@ -267,7 +267,7 @@ fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
     }
 }
 
-/// Any server at a BMC's address can show a certificate and a UUID.
+/// Asserts that a certificate or UUID that only the BMC presented must be compared first. Any server at its address can present them.
 #[test]
 fn what_was_only_seen_is_to_be_compared() {
     let (mut cluster, mut asked) = (healthy(), asked());
@@ -287,7 +287,7 @@ fn what_was_only_seen_is_to_be_compared() {
     assert_eq!(found.command, Some(format!("pcs stonith update fence-node2 system_uuid={theirs}")));
 }
 
-/// A device refuses every action if its UUID is not the one that its BMC reports.
+/// Asserts that no command sets a `system_uuid` that the BMC does not report. With it the device would refuse every action.
 #[test]
 fn no_command_sets_a_uuid_that_the_bmc_does_not_show() {
     let mut cluster = healthy();
@@ -321,7 +321,8 @@ fn one_device_is_asked_about_alone() {
     assert_eq!(ids("fence-node1"), [""; 0]);
 }
 
-/// The other node has to reach this BMC. A recent success of the other node makes a failure from here less serious.
+/// Asserts that a node's failure to reach its own BMC is less serious while the other node reaches it. Only the other node would use it
+/// to fence.
 #[test]
 fn a_nodes_own_bmc_is_judged_by_who_would_have_to_fence_it() {
     let (mut cluster, mut asked) = (healthy(), asked());

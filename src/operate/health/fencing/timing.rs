@@ -11,14 +11,14 @@ use crate::base::shell::command;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::bmc;
 
-/// Default timeouts of Pacemaker, and of the fence agent.
+/// Pacemaker's default for `stonith-timeout`. The constants below are the monitor's default timeout and the fence agent's.
 const STONITH_TIMEOUT: Duration = Duration::from_secs(60);
 const MONITOR_TIMEOUT: Duration = Duration::from_secs(20);
 const ACTING: Duration = Duration::from_secs(55);
 const ASKING: Duration = Duration::from_secs(15);
-/// The least `fencing_delay` of `cluster.toml`, in seconds.
+/// The shortest `fencing_delay` that `cluster.toml` may have, in seconds.
 const SHORTEST_DESCRIBED: u64 = 5;
-/// Time that a fencing takes in addition to the time to Off: the login, the way back to On, and Pacemaker's own steps.
+/// Time that a fencing takes in addition to the time to Off. It covers the login, the way back to On, and Pacemaker's own steps.
 const BESIDE: Duration = Duration::from_secs(6);
 
 pub(super) fn check(case: &mut Case<'_>, is_whole: bool) {
@@ -44,7 +44,7 @@ fn time(device: &FenceDevice, name: &str) -> Option<Duration> {
     parse(device.resource.parameters.get(name)?)
 }
 
-/// Returns the shortest of the times that are set, with its name.
+/// Returns the shortest of the times that are set, with the name of its option.
 fn least(of: impl IntoIterator<Item = (&'static str, Option<Duration>)>) -> Option<(&'static str, Duration)> {
     of.into_iter().filter_map(|(name, time)| Some((name, time?))).min_by_key(|(_, time)| *time)
 }
@@ -75,7 +75,8 @@ fn slow_answer(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     case.add("slow-answer", Level::Warning, About::Both(id, &answer.target), text, Some(command));
 }
 
-/// Returns the longest measured time to Off, in milliseconds, from this node's and other nodes' notes.
+/// Returns the longest measured time to Off through `device`, in milliseconds, from the results of all nodes; `None` if none was
+/// measured.
 fn to_off(case: &Case<'_>, device: &FenceDevice) -> Option<u64> {
     let answers = case.asked.answers.iter().filter(|answer| answer.device == device.resource.id);
     let addresses: Vec<&str> = answers.clone().map(|answer| answer.note.address.as_str()).collect();
@@ -117,14 +118,15 @@ fn slow_off(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     case.add("slow-off", Level::Warning, About::Both(id, &answer.target), text, Some(command));
 }
 
-/// Returns the time that a node without a vote waits before it fences with `device`.
+/// Returns the time that a node which does not vote waits before it fences with `device`.
 fn fence_wait(device: &FenceDevice) -> Duration {
     let waits =
         bmc::is_ours(device) && device.resource.parameters.get("wait_attribute").is_none_or(|name| name != "none");
     if waits { Duration::from_secs(FENCE_WAIT_SECONDS) } else { Duration::ZERO }
 }
 
-/// Warns if the BMC and the peer are behind the same interface. One broken switch then loses the peer and keeps it from being fenced.
+/// Warns if this node reaches the BMC and the peer over the same interface. A single broken switch then cuts off the peer and also keeps
+/// it from being fenced.
 fn one_network(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     let (id, target) = (&device.resource.id, &answer.target);
     let Some(here) = case.cluster.collected.get(&case.cluster.here).and_then(Fact::known) else { return };
@@ -143,8 +145,8 @@ fn one_network(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     case.add("one-network", Level::Warning, About::Both(id, target), text, command);
 }
 
-/// Returns the longest time that the fencing of `target` by `device` may take, without its delays if it `has_begun`. A measured time to
-/// Off makes it shorter than Pacemaker's timeout.
+/// Returns the longest time that `device` is expected to take to fence `target`. Delays are included unless the fencing `has_begun`. If
+/// the time to Off was measured, the result may be shorter than Pacemaker's timeout.
 pub(in crate::operate::health) fn longest(
     cluster: &Cluster,
     configuration: &Configuration,
@@ -167,7 +169,7 @@ pub(in crate::operate::health) fn longest(
     acting + base.max(priority)
 }
 
-/// Returns the delay before `target` is fenced. `pcmk_delay_base` is one time, or one for each node.
+/// Returns the delay before `device` fences `target`. `pcmk_delay_base` contains one time for all nodes, or one for each.
 pub(super) fn delay(device: &FenceDevice, target: &str) -> Duration {
     let base = device.resource.parameters.get("pcmk_delay_base").map(String::as_str).unwrap_or_default();
     let of_target = base.split([';', ' ']).filter_map(|pair| pair.split_once(':')).find(|(node, _)| *node == target);
@@ -175,7 +177,7 @@ pub(super) fn delay(device: &FenceDevice, target: &str) -> Duration {
     base + time(device, "delay").unwrap_or_default()
 }
 
-/// Checks the delays. Two nodes that lose each other both begin to fence, and only a difference of the delays lets one of them be first.
+/// Checks the fencing delays. Two nodes that lose each other both begin to fence, and only different delays let one of them finish first.
 fn delays(case: &mut Case<'_>) {
     let [one, other] = &case.configuration.nodes[..] else { return };
     let (Some(to_one), Some(to_other)) = (case.device_of(one), case.device_of(other)) else { return };
@@ -205,8 +207,8 @@ fn delays(case: &mut Case<'_>) {
     case.add("delays", Level::Warning, About::Cluster, text, command);
 }
 
-/// Returns the node with the longer delay, with that time and the least one that decides a split; `None` if no delay is meant to decide
-/// it.
+/// Returns the node that is fenced later, and a sentence with its delay and the shortest safe delay. Returns `None` if no delay decides a
+/// split.
 pub(super) fn preference(case: &Case<'_>) -> Option<(String, String)> {
     let [one, other] = &case.configuration.nodes[..] else { return None };
     let devices = [(case.device_of(one)?, one), (case.device_of(other)?, other)];
@@ -226,8 +228,8 @@ pub(super) fn preference(case: &Case<'_>) -> Option<(String, String)> {
     Some((node.clone(), format!("{wait}; {least} s is the least that {} s to Off allow", seconds(to_off))))
 }
 
-/// Returns whether `priority-fencing-delay` protects the etcd that leads: the other node fences later by this time, whatever the devices
-/// say.
+/// Returns whether `priority-fencing-delay` protects the promoted etcd. Pacemaker then fences its node later by that time, in addition to
+/// the devices' delays.
 pub(super) fn prefers_the_promoted(case: &Case<'_>) -> bool {
     let by_priority = case.configuration.properties.get("priority-fencing-delay").and_then(|text| parse(text));
     let etcd = case.configuration.etcd.as_ref();

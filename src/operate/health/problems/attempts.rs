@@ -12,21 +12,21 @@ use crate::operate::health::fencing::longest;
 use crate::operate::health::view::{self, ResourceSeen};
 use crate::records::bmc_note::FencingNote;
 
-/// Age in seconds up to which a failure belongs to the attempt in progress, because Pacemaker retries at once.
+/// Age in seconds up to which a failed fencing belongs to the fencing in progress, because Pacemaker retries immediately.
 const RECENT: u64 = 600;
 
-/// The known attempts to fence one node, in seconds since 1970.
+/// The attempts to fence one node. Times are in seconds since 1970.
 #[derive(Default)]
 struct Attempts<'a> {
-    /// An attempt that Pacemaker reports as not ended.
+    /// An attempt that Pacemaker reports as pending; `None` if there is none.
     pending: Option<&'a Fencing>,
-    /// The devices that may fence the node.
+    /// The enabled devices that may fence the node.
     devices: Vec<&'a FenceDevice>,
-    /// The start of the fence agent's action, if it has not ended.
+    /// The time at which the fence agent began to act; `None` if it has ended.
     began: Option<u64>,
-    /// Seconds that an attempt may take.
+    /// The longest expected duration of an attempt, in seconds.
     may_take: u64,
-    /// The number of failures since the last success; `failed_at` and `why` are those of the last failure.
+    /// The number of failed attempts since the last success. `failed_at` and `why` belong to the last failure.
     failed: usize,
     failed_at: Option<u64>,
     why: Option<String>,
@@ -71,12 +71,12 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Returns the seconds by which the agent's action exceeds its expected time.
+    /// Returns the seconds by which the fence agent's action exceeds its expected duration; `None` if it does not.
     fn overdue(&self, now: u64) -> Option<u64> {
         now.checked_sub(self.began?.saturating_add(self.may_take)).filter(|over| *over > 0)
     }
 
-    /// Returns the command that mends the cause of the last failure.
+    /// Returns the command to type after the last attempt to fence `target` failed.
     fn mend(&self, target: &str) -> String {
         let device = self.devices.iter().find(|device| bmc::is_ours(device)).or(self.devices.first());
         match (device, &self.why) {
@@ -95,14 +95,14 @@ fn whole_seconds(time: Duration) -> u64 {
     time.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)
 }
 
-/// Returns the reason why the last monitor of a device's BMC failed, if it is recent.
+/// Returns the reason why the last monitor of one of `devices` failed; `None` if it succeeded or is not recent.
 fn monitored(cluster: &Cluster, devices: &[&FenceDevice]) -> Option<String> {
     let checked = devices.iter().filter_map(|device| bmc::checked(cluster, device));
     let (_, note) = checked.max_by_key(|(_, note)| note.at)?;
     note.failure.clone().filter(|_| note.at.saturating_add(RECENT) >= cluster.at)
 }
 
-/// Reports a node that is lost and not confirmed off, and the state of its fencing.
+/// Reports a lost node that is not confirmed off, and the progress of its fencing.
 pub(super) fn lost(cluster: &Cluster, name: &str, found: &mut Found) {
     let (text, command) = match ResourceSeen::of(cluster) {
         Some(seen) => of_lost(cluster, &Attempts::of(cluster, seen, name), name, seen.pacemaker.stonith_enabled),
@@ -161,19 +161,19 @@ fn of_lost(cluster: &Cluster, attempts: &Attempts<'_>, name: &str, may_fence: bo
     nothing_known(name)
 }
 
-/// Returns the command that asks a device's BMC.
+/// Returns the command that queries the BMC of the fence device `id`.
 pub(super) fn fencing_check(id: &str) -> String {
     command!("tandem fencing check {}", id)
 }
 
-/// The command that shows what happens next.
+/// The command that shows the cluster's progress, for a problem that should pass by itself.
 pub(super) const WATCH: &str = "tandem status --watch";
 
 fn history(name: &str) -> String {
     command!("pcs stonith history show {}", name)
 }
 
-/// Reports the last fencing of each node that is not lost, if it is in progress or failed.
+/// Reports the last fencing of each node that is not lost, if that fencing is in progress or failed.
 pub(super) fn of_others(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     for name in view::names(cluster) {
         if view::node(cluster, &name).is_some_and(|node| node.unclean && !node.online) {
@@ -206,7 +206,7 @@ pub(super) fn of_others(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut F
     }
 }
 
-/// Returns the end of a fencing and the reason of its failure: ` at TIME: REASON`.
+/// Returns the time and the reason of a failed fencing, as far as they are known: ` at TIME: REASON`.
 fn fencing_ended(last: &Fencing) -> String {
     let when = last.completed.map(|at| format!(" at {}", utc(at))).unwrap_or_default();
     let why = last.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::{bmc, view};
 
 const DAY: u64 = 86_400;
-/// Days before an expiry from which it is a notice; from `SOON` on it is a warning.
+/// Days before its expiry at which a certificate becomes a notice. From `SOON` days on it is a warning.
 const NEAR: u64 = 30;
 const SOON: u64 = 7;
 
@@ -46,7 +46,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Reports join files that a command left behind. They hold keys, and deleting them is safe.
+/// Reports expired join files. They contain keys, and may be deleted safely.
 pub(super) fn find_stale_join_files(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         let files = view::collected(cluster, &name).map(|known| known.stale_join_files.as_slice()).unwrap_or_default();
@@ -57,7 +57,8 @@ pub(super) fn find_stale_join_files(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Returns the command that replaces a certificate file.
+/// Returns the command that replaces the certificate in `file` on `node`. If another program issued it, the command only shows the
+/// expiry.
 fn what_to_type(cluster: &Cluster, node: &str, file: &str) -> String {
     match Path::new(file).strip_prefix(pki::DIR).ok().and_then(Path::to_str) {
         Some(pki::CA_CERT | pki::NEXT_CERT) => return "tandem certs rotate-ca".to_owned(),
@@ -75,13 +76,13 @@ fn what_to_type(cluster: &Cluster, node: &str, file: &str) -> String {
     on(cluster, node, command)
 }
 
-/// Returns whether the BMC's certificate may expire, because the device pins it or does not verify it.
+/// Returns whether a device ignores the expiry of its BMC's certificate, because it pins or does not verify it.
 fn is_pinned(device: &FenceDevice) -> bool {
     let is_set = |name: &str| device.resource.parameters.get(name).is_some_and(|value| !value.is_empty());
     is_set("ssl_fingerprint") || is_set("ssl_insecure")
 }
 
-/// Reports an expiry that is past or near.
+/// Reports a certificate that has expired or expires soon. Returns the problem without its command, or `None`.
 fn tell<'a>(now: u64, ends: u64, what: &str, node: Option<&str>, found: &'a mut Found) -> Option<Typed<'a>> {
     let when = utc(ends);
     let Some(left) = ends.checked_sub(now) else {

@@ -10,9 +10,9 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Collected};
 use crate::operate::health::{view, words};
 
-/// Age in seconds from which the facts are stale. A collector runs each 30 s, so it has missed several runs.
+/// Age in seconds from which a collector's facts are stale. A collector runs every 30 s, so it has then missed several runs.
 const STALE: u64 = 300;
-/// Share of a file system's free space, in percent, below which it is reported.
+/// Free share of a file system, in percent, below which it is reported.
 const LITTLE: u64 = 5;
 /// Default directory of etcd's data.
 const DATA_DIR: &str = "/var/lib/etcd";
@@ -27,7 +27,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     versions(cluster, found);
 }
 
-/// Returns whether the node's collector has had time to publish its facts.
+/// Returns whether the node is online, so that its collector can publish facts.
 fn is_there(cluster: &Cluster, name: &str) -> bool {
     view::node(cluster, name).is_some_and(|node| node.online && !node.pending)
 }
@@ -106,7 +106,7 @@ fn versions(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Lists versions by node, if they differ.
+/// Returns the versions by node as text, if they differ; else `None`.
 fn versions_by_node(versions: &BTreeMap<String, String>) -> Option<String> {
     let mut values = versions.values().filter(|version| !version.is_empty());
     let first = values.next()?;

@@ -11,7 +11,7 @@ use crate::decide::evidence::Lineage;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{view, words};
 
-/// Returns the number of forks of each node's history, from the attribute that its agent keeps.
+/// Returns how often each node's data continued without the other node's. The agent keeps this count in a node attribute.
 fn lineages(cluster: &Cluster) -> Vec<(String, Lineage)> {
     let Some(configuration) = cluster.configuration.known() else { return Vec::new() };
     let of = |name: String| {
@@ -50,8 +50,8 @@ pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Returns whether the agents have refused to continue either history. While both nodes start, the agent may still join one to the other
-/// by an earlier decision. A node that has joined needs no choice any more.
+/// Returns whether the operator must choose which node's data to keep. The agents need no choice while both nodes still start, because
+/// one may join the other by an earlier decision. They need none once both run in one cluster.
 fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
     let of = |name: &str| view::etcd(cluster, name).map(|etcd| etcd.cluster_id.as_str());
     let (runs_here, runs_there) = (of(one), of(other));
@@ -63,7 +63,7 @@ fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
     refused || !both_are_there
 }
 
-/// Reports data that was moved aside, with the command that reads it on its node.
+/// Reports backups and given-up histories next to etcd's data, with the command that reads each on its node.
 pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         for moved in view::collected(cluster, &name).map(|known| known.moved_aside.as_slice()).unwrap_or_default() {
@@ -123,7 +123,8 @@ mod tests {
         assert!(text(&cluster).ends_with("choose the data to keep; two_histories=primary keeps neither here"));
     }
 
-    /// After a partition, status once named a command while the agent was just joining the node by itself.
+    /// Asserts that no choice of the data is asked for while the agent joins the nodes by itself. The operator is asked once a start has
+    /// failed.
     #[test]
     fn a_choice_is_asked_for_once_a_start_has_refused_and_of_no_node_that_has_joined() {
         let mut cluster = samples::read("histories-split");

@@ -8,11 +8,11 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd, Member};
 use crate::operate::health::{third_voter, view};
 
-/// Share of its quota from which a database is reported, in percent.
+/// Share of its quota from which a database counts as nearly full, in percent.
 pub(in crate::operate) const NEARLY_FULL: u64 = 80;
-/// The command that frees space in every member's database, and disarms the alarm.
+/// The command that frees space in the database of every member, and disarms the alarm NOSPACE.
 const RECLAIM: &str = "tandem space --reclaim";
-/// Number of entries up to which a learner counts as catching up. The agent promotes a learner below it.
+/// Number of entries by which a learner may lag to count as nearly caught up. The agent promotes a learner with a smaller lag.
 const CLOSE: u64 = 100;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
@@ -32,7 +32,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     membership(cluster, found);
 }
 
-/// Returns whether Pacemaker reports the machine as gone, which is a problem of its own.
+/// Returns whether Pacemaker reports the node as offline, which is reported as another problem.
 fn is_lost(cluster: &Cluster, name: &str) -> bool {
     cluster.pacemaker.known().is_some() && view::node(cluster, name).is_none_or(|node| !node.online)
 }
@@ -165,7 +165,7 @@ fn membership(cluster: &Cluster, found: &mut Found) {
     found.notice("more-voters", None, text).typed(others(cluster, &known));
 }
 
-/// Returns the command that removes a voter without a node, or shows the members if each has a node's name.
+/// Returns the command that removes a voter that belongs to no node. If there is none, returns the command that lists the members.
 fn others(cluster: &Cluster, known: &[(&String, &Etcd)]) -> String {
     let (names, third_voter) = (view::names(cluster), third_voter(cluster));
     let is_third =

@@ -36,10 +36,10 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     attempts::of_others(cluster, seen, found);
 }
 
-/// Pacemaker's word for a running device with a monitor in progress.
+/// Pacemaker's name of a pending monitor of a running device.
 const MONITORING: &str = "Monitoring";
 
-/// A fault of a device in Pacemaker.
+/// A fault of a fence device, as Pacemaker reports it.
 enum Fault {
     Disabled,
     Blocked,
@@ -81,7 +81,7 @@ fn fault(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> Opt
     }
 }
 
-/// Returns whether a node on which the device may run is online. If only its target is, no node is left to fence it.
+/// Returns whether a node that may run the device is online. If only the device's target is online, no node is left to fence it.
 fn may_run(cluster: &Cluster, device: &FenceDevice) -> bool {
     let is_ready = |name: &&String| {
         view::node(cluster, name).is_some_and(|node| node.online && !node.standby && !node.maintenance && !node.pending)
@@ -112,7 +112,7 @@ fn password_file(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice
     }
 }
 
-/// Warns of a Secret that differs, because OpenShift's operator recreates the device from it.
+/// Warns if OpenShift's Secret differs from a device, because OpenShift's operator recreates the device from the Secret.
 fn secret(cluster: &Cluster, device: &FenceDevice, found: &mut Found) {
     let (id, Some(target)) = (device.resource.id.as_str(), device.targets.first()) else { return };
     let Some(differs) = passwords::secret_differs(cluster, id) else { return };
@@ -124,7 +124,7 @@ fn secret(cluster: &Cluster, device: &FenceDevice, found: &mut Found) {
         .typed(command!("tandem fencing update {} --from-secret", target));
 }
 
-/// Returns the nodes that a device fences, for a sentence.
+/// Returns the nodes that a device fences, in words: `node1 and node2`, or `any node` if it names none.
 fn target_names(device: &FenceDevice) -> String {
     if device.targets.is_empty() { "any node".to_owned() } else { device.targets.join(" and ") }
 }
@@ -173,8 +173,8 @@ fn one(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice, found: &
     found.put(problem, severity, target, text).typed(command);
 }
 
-/// Returns the reason why the device's last monitor failed. The fence agent's note has its sentence, while Pacemaker keeps only a word
-/// such as "error". After a later success no reason is left.
+/// Returns the reason why the device's last monitor failed; `None` after a later success. The reason comes from the fence agent, because
+/// Pacemaker keeps only a word such as "error".
 fn reason<'a>(cluster: &'a Cluster, seen: ResourceSeen<'a>, device: &FenceDevice) -> Option<&'a str> {
     let failure = latest(seen, device);
     match bmc::checked(cluster, device) {
@@ -185,13 +185,13 @@ fn reason<'a>(cluster: &'a Cluster, seen: ResourceSeen<'a>, device: &FenceDevice
     }
 }
 
-/// Returns whether a monitor succeeded after the device's last failure.
+/// Returns whether a later monitor of the device succeeded since its last failure.
 fn has_healed(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> bool {
     let at = latest(seen, device).and_then(|failure| failure.at);
     bmc::checked(cluster, device).is_some_and(|(_, note)| note.failure.is_none() && at.is_none_or(|at| at <= note.at))
 }
 
-/// Returns whether a second, working device fences each node that `device` fences.
+/// Returns whether each node that `device` fences is also fenced by another, working device.
 fn has_another(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> bool {
     let works = |other: &&FenceDevice| {
         let instance = view::instance_of(seen.pacemaker, other);
@@ -204,7 +204,7 @@ fn has_another(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) 
     !device.targets.is_empty() && device.targets.iter().all(fences)
 }
 
-/// Returns the failure that Pacemaker remembers, and the last login: ` (TIME: REASON; its login last worked TIME)`.
+/// Returns the last failure that Pacemaker lists for a device, and its last login: ` (TIME: REASON; its login last worked TIME)`.
 fn device_story(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> String {
     let told = |failure: &Failure| match reason(cluster, seen, device) {
         Some(why) => resource::failure_details(&Failure { reason: why.to_owned(), ..failure.clone() }),
@@ -222,7 +222,7 @@ fn last_login(at: u64) -> String {
     format!("its login last worked at {}", utc(at))
 }
 
-/// Reports faults from the last answer of the BMC, although Pacemaker runs the device.
+/// Reports faults in the last answer of a device's BMC, for a device that Pacemaker runs without a fault.
 fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &mut Found) {
     let id = device.resource.id.as_str();
     let Some((from, note)) = bmc::checked(cluster, device) else { return };
@@ -251,7 +251,7 @@ fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &m
     }
 }
 
-/// Warns of a BMC that contradicts itself, because it does not prove that the machine is off.
+/// Warns of a BMC that reports Off while its chassis reports On, because this does not prove the node off.
 fn contradiction(device: &FenceDevice, target: &str, note: &BmcNote, found: &mut Found) {
     let id = device.resource.id.as_str();
     let Some(chassis) = &note.chassis_on else { return };
@@ -267,7 +267,8 @@ mod tests {
     use crate::base::Fact;
     use crate::operate::health::samples;
 
-    /// Returns the problems while an action of node2's device is in progress on node1, with or without an earlier failure on node2.
+    /// Returns the ids of the problems while node1 runs an action of node2's device. The action is the one that Pacemaker calls `word`.
+    /// With `has_failed`, the device failed on node2 before.
     fn under_way(word: &str, has_failed: bool) -> Vec<&'static str> {
         let mut cluster = samples::read("healthy");
         let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("nobody was asked") };
@@ -284,7 +285,8 @@ mod tests {
         found.problems.into_iter().map(|problem| problem.id).collect()
     }
 
-    /// If the options are invalid, Pacemaker keeps only a word, and the agent asks no BMC, so no note contains the reason.
+    /// Asserts that for a failure without a known reason the operator is sent to `tandem fencing check`. If a device's options are
+    /// invalid, neither Pacemaker nor the fence agent keeps the reason.
     #[test]
     fn a_failure_without_a_reason_leads_to_the_check_that_has_it() {
         let typed = |failed_at: u64| {

@@ -9,7 +9,7 @@ use crate::decide::evidence::Cause;
 use crate::operate::cluster::{Cluster, DueHandOver};
 use crate::operate::health::view;
 
-/// The resource, and the nodes of its map.
+/// The configured etcd resource, and the nodes in its `node_ip_map`.
 struct Configured<'a> {
     etcd: &'a Resource,
     nodes: Vec<NodeIp>,
@@ -31,12 +31,12 @@ impl<'a> Configured<'a> {
     }
 }
 
-/// Returns the configured primary.
+/// Returns the node that is configured as primary (`configured_primary`); `None` if there is none.
 pub fn primary(cluster: &Cluster) -> Option<String> {
     Configured::of(cluster)?.leading().primary
 }
 
-/// Returns the configured action if both nodes ran standalone.
+/// Returns what the agents do after both nodes ran standalone: `primary` or `refuse`, as `two_histories` configures.
 pub fn two_histories(cluster: &Cluster) -> Option<&'static str> {
     Some(if Configured::of(cluster)?.leading().keeps_its_history { "primary" } else { "refuse" })
 }
@@ -51,7 +51,8 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     follows(cluster, &configured.leading(), found);
 }
 
-/// Returns in words which node yields to the primary, and when, while neither etcd has a leader and Pacemaker sees both nodes.
+/// Returns in words when the other node lets the primary run standalone, while etcd has no leader. Returns `None` unless Pacemaker sees
+/// both nodes as online.
 pub(super) fn yields(cluster: &Cluster) -> Option<String> {
     let wanted = Configured::of(cluster)?.leading();
     let primary = wanted.primary.filter(|_| wanted.patience_s > 0)?;
@@ -72,7 +73,7 @@ pub(super) fn yields(cluster: &Cluster) -> Option<String> {
     })
 }
 
-/// Reports that another node leads while the primary serves.
+/// Reports that another node than the configured primary leads, although the primary's etcd runs.
 fn follows(cluster: &Cluster, wanted: &Leading, found: &mut Found) {
     let Some(primary) = wanted.primary.as_deref().filter(|_| wanted.failback) else { return };
     let Some((leader, _)) = view::leading(cluster).filter(|(name, etcd)| view::leads(etcd) && *name != primary) else {

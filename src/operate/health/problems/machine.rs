@@ -43,12 +43,13 @@ fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
     }
 }
 
-/// Seconds after its fencing during which a machine may still be booting.
+/// Seconds after a fencing during which the fenced node may still be booting.
 const BOOTS: u64 = 300;
-/// Age in seconds from which a fencing no longer explains an absent node.
+/// Age in seconds from which a fencing is no longer the reason for an offline node.
 const LONG_AGO: u64 = 24 * 3_600;
 
-/// Returns the seconds since Pacemaker fenced a node that is on again, if that may explain its absence.
+/// Returns the seconds since Pacemaker fenced the offline node `name`. Returns `None` if the fencing does not explain that it is offline,
+/// or if its BMC does not report On.
 fn fenced_since(cluster: &Cluster, name: &str) -> Option<u64> {
     let last = cluster.pacemaker.known()?.fencing.iter().find(|fencing| fencing.target == name)?;
     let age = cluster.at.saturating_sub(last.completed?);
@@ -83,7 +84,7 @@ fn offline(cluster: &Cluster, name: &str, found: &mut Found) {
 mod tests {
     use crate::operate::health::{assess, samples};
 
-    /// After that its cluster may be stopped for good.
+    /// Asserts that a fenced node counts as booting for five minutes. Later its cluster may be stopped for good.
     #[test]
     fn a_node_that_was_fenced_boots_for_five_minutes() {
         let found = |seconds: u64| {

@@ -21,15 +21,16 @@ use super::{Problem, Severity, view};
 use crate::base::shell;
 use crate::operate::cluster::Cluster;
 
-/// Ending of the ids of problems that something could not be asked.
+/// End of the id of a problem that means that a source could not be queried.
 const UNKNOWN: &str = "-unknown";
 
-/// Returns whether this id means that something could not be asked. `primary-unknown` does not: that primary is none of the nodes.
+/// Returns whether the problem `id` means that a source could not be queried. `primary-unknown` does not: it means that the configured
+/// primary is none of the nodes.
 pub(super) fn is_unasked(id: &str) -> bool {
     id.ends_with(UNKNOWN) && id != "primary-unknown"
 }
 
-/// All ids, in the order in which the files have them.
+/// The ids of all problems, in the order of the modules that report them.
 pub const IDS: &[&str] = &[
     "pacemaker-stopped",
     "pacemaker-starting",
@@ -105,7 +106,7 @@ pub const IDS: &[&str] = &[
     "stale-join-file",
 ];
 
-/// Returns all problems, worst first.
+/// Returns all problems of `cluster`, with the worst first.
 pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     let mut found = Found { problems: Vec::new() };
     stack::find(cluster, &mut found);
@@ -125,7 +126,7 @@ pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     found.problems
 }
 
-/// Returns `command` in the form that runs on `node` if typed on this node. It concerns a file, a service or an agent there.
+/// Returns `command` in the form that runs on `node` when it is typed on this node. On another node, ssh runs it.
 pub(super) fn on(cluster: &Cluster, node: &str, command: impl Into<String>) -> String {
     let (here, command) = (view::here(cluster), command.into());
     if here.is_empty() || here == node {
@@ -136,7 +137,7 @@ pub(super) fn on(cluster: &Cluster, node: &str, command: impl Into<String>) -> S
     format!("ssh {} {handed}", shell::quoted(node))
 }
 
-/// The problems so far.
+/// The problems that were found so far.
 struct Found {
     problems: Vec<Problem>,
 }
@@ -162,11 +163,11 @@ impl Found {
     }
 }
 
-/// A problem without its command, which the caller adds.
+/// A new problem that still lacks its command. The caller adds one with [`Typed::typed`].
 struct Typed<'a>(Option<&'a mut Problem>);
 
 impl Typed<'_> {
-    /// Sets the command to type.
+    /// Sets the command that the operator should type.
     fn typed(self, command: impl Into<String>) {
         if let Some(problem) = self.0 {
             problem.command = Some(command.into());
@@ -194,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Most commands contain a node's name, which may have any characters.
+    /// Asserts that a shell parses each command as intended. Most commands contain a node's name, which may have any characters.
     #[test]
     fn a_shell_splits_each_command_as_it_is_meant() {
         const ODD: &str = "no;de '2$(x)";
@@ -207,7 +208,8 @@ mod tests {
         }
     }
 
-    /// Without a node's name, a command applies to the node where the operator types it.
+    /// Asserts that a command about the other node runs there through ssh. Without ssh it would apply to the node where the operator
+    /// types it.
     #[test]
     fn what_is_about_the_other_node_alone_is_run_there() {
         let cluster = samples::read("healthy");
@@ -225,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Every id has a state. An id that no fixture shows is tested in the file that finds it, and is listed here.
+    /// Asserts that some fixture shows each id of [`IDS`].
     #[test]
     fn every_id_is_seen_in_some_state() {
         let seen: BTreeSet<&str> =

@@ -10,9 +10,9 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::view::{self, ResourceSeen};
 
 const LOAD_THRESHOLD: &str = "load-threshold";
-/// Pacemaker's default.
+/// Pacemaker's default for `load-threshold`.
 const DEFAULT_THRESHOLD: &str = "80%";
-/// Load in percent of the processors at which all are busy and no process waits. A machine reaches it whenever it works.
+/// Largest `load-threshold` that is reported, in percent. A node reaches a load of 100% whenever all its processors work.
 const HIGHEST_WITH_TURNS: u32 = 100;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
@@ -31,7 +31,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     outdated(seen, found);
 }
 
-/// Reports a parameter value that the agent replaces by another one, and that a check refuses today.
+/// Reports a parameter value of etcd's resource that the agent replaces by another one, and that is refused today.
 fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     let Some(etcd) = &seen.configuration.etcd else { return };
     if etcd.parameters.get(params::BACKUPS).is_some_and(|value| params::keeps_no_backup(value)) {
@@ -41,8 +41,8 @@ fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     }
 }
 
-/// Reports `load-threshold` if it makes Pacemaker start one etcd at a time, while no etcd serves and starts fail. A node without data
-/// waits for the other's start, so it waits in vain then.
+/// Reports a `load-threshold` that makes Pacemaker start one etcd at a time. It is reported while no etcd runs and a start fails. A node
+/// without data then waits in vain for the other's start.
 fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     let names = view::names(cluster);
     let is_stopped = |name: &String| view::is_online(cluster, name) && view::etcd_fact(cluster, name).is_absent();
@@ -61,7 +61,7 @@ fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     }
 }
 
-/// Returns whether another problem already explains why etcd does not run on `node`.
+/// Returns whether another problem already reports why etcd does not run on `node`.
 pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     let Some(seen) = ResourceSeen::of(cluster) else { return cluster.pacemaker.is_absent() && node == cluster.here };
     let Some(etcd) = &seen.configuration.etcd else { return false };
@@ -69,7 +69,7 @@ pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     failed || view::is_disabled(etcd) || bans(seen, etcd).any(|(_, banned)| banned == node)
 }
 
-/// Returns whether the latest failure of etcd on `node` is one of a start.
+/// Returns whether the latest failure of etcd on `node` is a failed start.
 pub(super) fn start_failed(cluster: &Cluster, node: &str) -> bool {
     let Some(seen) = ResourceSeen::of(cluster) else { return false };
     let Some(etcd) = &seen.configuration.etcd else { return false };
@@ -77,15 +77,15 @@ pub(super) fn start_failed(cluster: &Cluster, node: &str) -> bool {
     latest(seen).into_iter().any(|failure| is_its(&failure))
 }
 
-/// The stage of a start of etcd that has neither succeeded nor failed.
+/// The stage of a start of etcd that has neither succeeded nor failed: in progress, or expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     UnderWay,
-    /// Pacemaker has no operation of etcd there: the node has just joined, or something keeps etcd from it.
+    /// Pacemaker lists no operation of etcd on the node. The node has just joined, or something keeps etcd from it.
     Next,
 }
 
-/// Returns the stage of etcd's start on `node`, if a start is to be expected.
+/// Returns the stage of etcd's start on `node`; `None` if no start is in progress or expected.
 pub(super) fn start(cluster: &Cluster, node: &str) -> Option<Start> {
     let seen = ResourceSeen::of(cluster)?;
     let etcd = seen.configuration.etcd.as_ref()?;
@@ -99,13 +99,13 @@ pub(super) fn start(cluster: &Cluster, node: &str) -> Option<Start> {
     (is_blank && may && instance.is_none_or(|instance| instance.managed)).then_some(Start::Next)
 }
 
-/// Returns the word of `pcs`: `stonith` for a fence device, else `resource`.
+/// Returns the subcommand of `pcs` for `id`: `stonith` for a fence device, else `resource`.
 pub(super) fn kind(seen: ResourceSeen<'_>, id: &str) -> &'static str {
     let is_device = seen.configuration.fence_devices.iter().any(|device| device.resource.id == id);
     if is_device { "stonith" } else { "resource" }
 }
 
-/// Reports the problems of a resource on all nodes.
+/// Reports a resource that is disabled or unmanaged.
 fn whole(cluster: &Cluster, seen: ResourceSeen<'_>, resource: &Resource, found: &mut Found) {
     let id = resource.id.as_str();
     if view::is_disabled(resource) {

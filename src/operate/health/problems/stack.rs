@@ -70,7 +70,8 @@ fn quorum(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Reports a node that booted alone. Corosync does not see `peer`, so `pcs` may not reach it either.
+/// Reports that the node `here` booted alone. The command depends on `peer`'s BMC, because Corosync does not see `peer`, and `pcs` may
+/// not reach it.
 fn waits_for(cluster: &Cluster, here: &str, peer: &str, found: &mut Found) {
     let way = power::way_back(cluster, peer);
     let text = match view::power(cluster, peer) {

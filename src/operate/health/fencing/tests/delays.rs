@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// If two delays differ by no more than the time to Off, two nodes may switch each other off.
+/// Asserts the shortest safe delay. Two nodes may switch each other off if their delays differ by no more than the time to Off.
 #[test]
 fn the_least_delay_is_more_than_the_time_to_off_apart_from_the_other_one() {
     let (mut cluster, mut asked) = (healthy(), asked());
