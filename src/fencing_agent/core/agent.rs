@@ -13,15 +13,15 @@ use super::swim::Swim;
 use super::timing::{FEW, Timing};
 use super::wire::{Datagram, MOST_ACCUSED, Message};
 
-/// The delay of a wake-up from which this node counts as having been held up.
+/// The delay of a wake-up from which the agent assumes that this node itself was held up.
 const HELD_UP: Duration = Duration::from_millis(500);
-/// The age of a challenge within which its member is not challenged again when it challenges this node.
+/// Age up to which an unanswered challenge keeps its member from being challenged again when that member challenges this node.
 const JUST_ASKED: Duration = Duration::from_millis(100);
-/// The longest wait for the next event.
+/// The longest time until the agent wakes up without an event.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// The number of leave messages, because a datagram may be lost.
+/// The number of times that a leave message is sent, because a datagram may be lost.
 const LEAVES: usize = 3;
-/// The shortest list with a watchdog. Of two members, neither knows which one is cut off.
+/// The fewest listed members with which a watchdog is used. Of two members that lose each other, neither knows which one is cut off.
 const FEWEST: usize = 3;
 
 #[derive(Debug)]
@@ -33,14 +33,14 @@ pub(crate) struct Agent {
     contacts: Contacts,
     swim: Swim,
     feeding: Feeding,
-    /// The time of the next challenge of each member.
+    /// The time of the next challenge of each other member.
     next: BTreeMap<Name, Duration>,
-    /// The time of the next challenge of all members, where there are few.
+    /// The time of the next challenge of all other members at the same moment (see [`Agent::has_rounds`]).
     round: Duration,
-    /// The challenges that must still be answered: the member, the network, and the nonce.
+    /// The received challenges that must still be answered, each with its member, network and nonce.
     owed: Vec<(Name, usize, u64)>,
     wakes_at: Option<Duration>,
-    /// The time at which this node removed itself from its list because it had no quorum.
+    /// The time at which this node removed itself from the list of members because it lost the quorum; `None` while it is in the list.
     dropped_at: Option<Duration>,
     dropped: BTreeMap<&'static str, u64>,
     left_total: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Creates an agent that has reached no member yet. `now` is the time since boot.
+    /// Creates an agent that has not reached any member yet. `now` is the time since boot.
     pub(crate) fn new(now: Duration, settings: Settings) -> Self {
         let timing = Timing::of(settings.members.len(), &settings.timing);
         let (me, number) = (settings.node.clone(), settings.number);
@@ -74,7 +74,7 @@ impl Agent {
         agent
     }
 
-    /// Returns the outputs of `event`. `random` returns numbers that no other node can guess, because nonces are made of them.
+    /// Returns the outputs for `event`. `random` must return numbers that no other node can guess, because they become nonces.
     pub(crate) fn handle(&mut self, now: Duration, event: Event, random: &mut dyn FnMut() -> u64) -> Vec<Output> {
         let mut outputs = Vec::new();
         if self.feeding.has_ended() {
@@ -163,7 +163,7 @@ impl Agent {
         }
     }
 
-    /// Takes a new list. Quorum and timings change at once.
+    /// Replaces the list of members. The quorum and the timings change immediately.
     fn list(&mut self, now: Duration, members: &[Name]) {
         let me = &self.settings.node;
         let others: BTreeSet<Name> = members.iter().filter(|name| *name != me).cloned().collect();
@@ -235,21 +235,20 @@ impl Agent {
         }
     }
 
-    /// Returns whether all members are challenged at the same moment. A wake-up of this node costs more than the datagrams. With
-    /// many members, the simultaneous answers might not fit into the socket's buffer.
-    /// many at once might not fit into the socket.
+    /// Returns whether all members are challenged at the same moment. With few members this saves wake-ups, which cost more than the
+    /// datagrams. With many members, the simultaneous answers might not fit into the socket's buffer.
     fn has_rounds(&self) -> bool {
         (1..FEW).contains(&self.others.len())
     }
 
-    /// Postpones the next challenge of a member that has answered. Until it answers, it is challenged as a suspect is.
+    /// Postpones the next challenge of a member that has answered one. Members without an answer are challenged as often as suspects.
     fn postpone(&mut self, name: &Name, sent: Duration, random: u64) {
         let own = sent + a_little_sooner(self.timing.challenge, random);
         let turn = if self.has_rounds() { self.round } else { own };
         self.next.entry(name.clone()).and_modify(|at| *at = turn.max(*at));
     }
 
-    /// Challenges at once a member that challenges this node and has not answered for a while, because the connection works
+    /// Challenges immediately a member that challenges this node and has not answered for a while. The connection to it evidently works
     /// again.
     fn challenge_back(&mut self, now: Duration, from: &Name) {
         let is_old = self.contacts.newest(from).is_none_or(|contact| contact + self.timing.challenge * 2 <= now);
@@ -259,7 +258,7 @@ impl Agent {
         }
     }
 
-    /// Answers the pending challenges, and challenges the members that are due on each network.
+    /// Sends an answer to each received challenge, and challenges the members that are due on each network.
     fn challenge(&mut self, now: Duration, random: &mut dyn FnMut() -> u64, outputs: &mut Vec<Output>) {
         for name in std::mem::take(&mut self.swim.challenges) {
             self.next.entry(name).and_modify(|at| *at = now);
@@ -304,15 +303,15 @@ impl Agent {
         }
     }
 
-    /// Returns whether an answer to `name` includes a challenge, which would be due within half an interval anyway. With several
-    /// networks, each is challenged separately.
+    /// Returns whether the answer to a challenge of `name` contains a challenge of this node. It does if that challenge would be due
+    /// within half an interval. With several networks it never does, because each network is challenged separately.
     fn rides_along(&self, now: Duration, name: &Name) -> bool {
         let is_there = self.swim.roster.suspicion(name).is_none() && self.swim.roster.is_present(name);
         let is_due_soon = self.next.get(name).is_some_and(|at| *at <= now + self.timing.challenge / 2);
         self.contacts.networks() == 1 && is_there && is_due_soon
     }
 
-    /// Records a challenge that is sent now, and returns its contents.
+    /// Records a challenge that is sent now. Returns its nonce, the incarnation at which `name` is suspected, and the accused members.
     fn challenge_of(
         &mut self,
         now: Duration,
@@ -328,7 +327,8 @@ impl Agent {
         (nonce, suspected, accused.iter().filter(|_| is_there).cloned().collect())
     }
 
-    /// With `notify`, removes the members that a node without a quorum cannot vouch for: itself, and all that it does not reach.
+    /// With `on_quorum_loss` `notify`, removes members from the list when the quorum is lost: this node, and all members that it cannot
+    /// reach. Adds this node again when the quorum is regained.
     fn notify(&mut self, now: Duration, turn: Turn) {
         if self.settings.on_quorum_loss != OnQuorumLoss::Notify {
             return;
@@ -364,7 +364,7 @@ impl Agent {
         self.swim.roster.changes.extend([line, Output::Publish(change)]);
     }
 
-    /// Moves the list's datagrams and changes to the outputs.
+    /// Moves SWIM's datagrams and the changes of the list to `outputs`.
     fn flush(&mut self, outputs: &mut Vec<Output>) {
         for (to, body) in std::mem::take(&mut self.swim.sends) {
             let network = self.contacts.best_network(&to);
@@ -397,7 +397,7 @@ impl Agent {
     }
 }
 
-/// Shortens an interval by up to a tenth, so that members that start together do not stay in step.
+/// Shortens an interval by up to a tenth. Members that start together then do not stay in step.
 fn a_little_sooner(interval: Duration, random: u64) -> Duration {
     interval.saturating_sub(interval / 1_000 * u32::try_from(random % 100).unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::input::{Name, NetworkRule};
 
-/// The smoothed round trip and its deviation, as TCP computes them (RFC 6298).
+/// The smoothed round-trip time and its mean deviation, as TCP computes them (RFC 6298).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoundTrip {
     pub(crate) mean: Duration,
@@ -26,17 +26,17 @@ impl RoundTrip {
     }
 }
 
-/// The contact with one member on one network.
+/// The contact with one member on one network: challenges and their answers.
 #[derive(Clone, Debug, Default)]
 struct Path {
     /// The unanswered challenges, each with its nonce and the time at which it was sent.
     open: Vec<(u64, Duration)>,
-    /// The time at which the newest answered challenge was sent.
+    /// The time at which the newest answered challenge was sent; `None` before the first answer.
     newest: Option<Duration>,
     round_trip: Option<RoundTrip>,
 }
 
-/// The contact with all other listed members.
+/// The contact with all other listed members, by member and network.
 #[derive(Clone, Debug)]
 pub(crate) struct Contacts {
     rule: NetworkRule,
@@ -49,7 +49,7 @@ impl Contacts {
         Self { rule, networks: networks.max(1), peers: BTreeMap::new() }
     }
 
-    /// Keeps these members and drops all others.
+    /// Keeps the contacts with `peers`, adds new members, and drops all others.
     pub(crate) fn list(&mut self, peers: impl Iterator<Item = Name>) {
         let mut before = std::mem::take(&mut self.peers);
         let networks = self.networks;
@@ -65,7 +65,7 @@ impl Contacts {
         self.networks
     }
 
-    /// Records a challenge that is sent now. Drops those from before `oldest`, because their answers come too late to count.
+    /// Records a challenge that is sent at `now`. Drops challenges from before `oldest`, because answers to them come too late to count.
     pub(crate) fn challenged(&mut self, name: &str, network: usize, nonce: u64, now: Duration, oldest: Duration) {
         if let Some(path) = self.path(name, network) {
             path.open.retain(|(_, sent)| *sent >= oldest);
@@ -73,8 +73,8 @@ impl Contacts {
         }
     }
 
-    /// Returns the time at which the answered challenge was sent; `None` without such a challenge. So a copied or forged answer
-    /// does not count.
+    /// Records an answer, and returns the time at which its challenge was sent. Returns `None` for a nonce without an open challenge, so
+    /// that a copied or forged answer does not count.
     pub(crate) fn answered(&mut self, name: &str, network: usize, nonce: u64, now: Duration) -> Option<Duration> {
         let path = self.path(name, network)?;
         let at = path.open.iter().position(|(open, _)| *open == nonce)?;
@@ -85,7 +85,8 @@ impl Contacts {
         Some(sent)
     }
 
-    /// Returns the newest contact with a member that counts for feeding, by the rule for networks.
+    /// Returns the time of the newest contact with a member that counts for feeding the watchdog. The rule for networks decides whether
+    /// one or all networks must work.
     pub(crate) fn counted(&self, name: &str) -> Option<Duration> {
         self.by_rule(self.peers.get(name)?)
     }
@@ -98,33 +99,33 @@ impl Contacts {
         }
     }
 
-    /// Returns the newest contact with each member that counts for feeding.
+    /// Returns, for each member, the time of the newest contact that counts for feeding the watchdog (see [`Contacts::counted`]).
     pub(crate) fn all_counted(&self) -> Vec<Option<Duration>> {
         self.peers.values().map(|paths| self.by_rule(paths)).collect()
     }
 
-    /// Returns the newest contact with a member on any network.
+    /// Returns the time of the newest contact with a member on any network; `None` without contact.
     pub(crate) fn newest(&self, name: &str) -> Option<Duration> {
         self.peers.get(name)?.iter().filter_map(|path| path.newest).max()
     }
 
-    /// Returns the time at which the newest unanswered challenge was sent.
+    /// Returns the time at which the newest unanswered challenge of a member was sent; `None` if there is none.
     pub(crate) fn pending(&self, name: &str) -> Option<Duration> {
         self.peers.get(name)?.iter().flat_map(|path| &path.open).map(|(_, sent)| *sent).max()
     }
 
-    /// Returns the newest contact on each network.
+    /// Returns the time of the newest contact with a member on each network.
     pub(crate) fn by_network(&self, name: &str) -> Vec<Option<Duration>> {
         self.peers.get(name).map_or_else(Vec::new, |paths| paths.iter().map(|path| path.newest).collect())
     }
 
-    /// Returns the network with the newest contact. Messages that are not sent on all networks use it.
+    /// Returns the network with the newest contact with a member. Messages that are not sent on all networks use it.
     pub(crate) fn best_network(&self, name: &str) -> usize {
         let paths = self.peers.get(name).map_or(&[][..], Vec::as_slice);
         (0..paths.len()).rev().max_by_key(|at| paths[*at].newest).unwrap_or_default()
     }
 
-    /// Returns the round trip on that network.
+    /// Returns the round-trip time to a member on the network with the newest contact.
     pub(crate) fn round_trip(&self, name: &str) -> Option<RoundTrip> {
         self.peers.get(name)?.get(self.best_network(name))?.round_trip
     }

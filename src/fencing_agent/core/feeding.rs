@@ -8,16 +8,17 @@ use super::input::{OnQuorumLoss, Watchdog};
 use super::output::{Line, Output, Weight};
 use super::quorum::{API_INTERVAL, Quorum, Reach};
 
-/// The duration of contact with a quorum before the device is opened.
+/// The duration of uninterrupted contact with a quorum after which the watchdog is opened.
 const ARMED_AFTER: Duration = Duration::from_secs(10);
-/// The pause after a device that could not be opened.
+/// The pause after the watchdog could not be opened.
 const RETRY: Duration = Duration::from_secs(10);
-/// The pause after a device that could not be opened, is already running, and will reset the machine.
+/// The pause after the watchdog could not be opened, if an earlier agent left it running. It is short, because the watchdog will reset
+/// the machine.
 const RETRY_RUNNING: Duration = Duration::from_secs(1);
-/// The time after the start from which a running device without contact causes a warning.
+/// The time without a quorum from the start until a warning, if an earlier agent left the watchdog running.
 const WARNED_AFTER: Duration = Duration::from_secs(2);
 
-/// The state of the device.
+/// The state of the watchdog device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Device {
     Closed,
@@ -25,7 +26,7 @@ enum Device {
     Open { has_magic_close: bool, timeout: Duration },
 }
 
-/// The change of the quorum.
+/// The change of the quorum since the last update: none, lost, or regained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     None,
@@ -33,7 +34,7 @@ pub(super) enum Turn {
     Regained,
 }
 
-/// The state of feeding.
+/// The state of the watchdog, and what decides whether it is opened, fed and closed.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and most of their combinations occur")]
 pub(super) struct Feeding {
@@ -41,29 +42,30 @@ pub(super) struct Feeding {
     watchdog: Watchdog,
     device: Device,
     next_try: Duration,
-    /// The start of the present uninterrupted contact with a quorum.
+    /// The start of the present uninterrupted contact with a quorum; `None` without a quorum.
     contact_since: Option<Duration>,
-    /// The reason for the loss of a quorum that was reached before.
+    /// The reason for the loss of the quorum, until it is regained; `None` if it was never reached or is not lost.
     lost: Option<String>,
     is_by_tie: bool,
-    /// The reasons to be disarmed; `None` until the shell has checked them.
+    /// The shell's reasons for not using the watchdog; `None` until the shell has checked them.
     reasons: Option<Vec<String>>,
-    /// The core's own reason to be disarmed, which is about the list.
+    /// The core's own reason for not using the watchdog, which is a fault of the list of members.
     unfit: Option<String>,
-    /// Whether an open device that cannot be closed is fed without regard to contact.
+    /// True if the watchdog is fed even without a quorum, because it must not be used and cannot be closed.
     is_maintained: bool,
     is_delay_logged: bool,
     is_ending: bool,
     has_ended: bool,
     reach: Option<Reach>,
-    /// The deadline that the shell has received.
+    /// The deadline until which the feeding thread feeds, as sent last.
     given: Option<Duration>,
     api: Option<Duration>,
     api_asked: Option<Duration>,
     api_up: Option<bool>,
-    /// The reason why the device could not be opened.
+    /// The reason why the watchdog could not be opened; `None` if the last attempt succeeded.
     not_opened: Option<String>,
-    /// The start of this agent. The next field is whether it has warned of a device that was left running.
+    /// The time of this agent's first update without a quorum. `is_warned` is true after the warning about a watchdog that was left
+    /// running.
     began: Option<Duration>,
     is_warned: bool,
 }
@@ -95,13 +97,13 @@ impl Feeding {
         }
     }
 
-    /// Records all reasons to be disarmed.
+    /// Replaces the shell's reasons for not using the watchdog. An empty list means none.
     pub(super) fn hold(&mut self, reasons: Vec<String>) {
         self.reasons = Some(reasons);
         self.is_delay_logged = false;
     }
 
-    /// Records the fault of the list. With fewer than three members no watchdog is used.
+    /// Replaces the core's own reason for not using the watchdog, such as fewer than three listed members.
     pub(super) fn listed(&mut self, unfit: Option<String>) {
         self.unfit = unfit;
     }
@@ -125,7 +127,7 @@ impl Feeding {
         line
     }
 
-    /// Records an answer of the API server. It counts from the time of its request.
+    /// Records that the API server answered. The answer counts from the time `asked` of the request.
     pub(super) fn api_answered(&mut self, asked: Duration) {
         self.api = self.api.max(self.api_asked.filter(|last| asked <= *last).map(|_| asked));
         self.api_up = Some(true);
@@ -143,7 +145,8 @@ impl Feeding {
         self.has_ended
     }
 
-    /// Returns the outputs for the present contacts. The last output is `End` once the process may end.
+    /// Adds the outputs that follow from the contacts `others` with the other members. The last output is `End` once the process may end.
+    /// Returns how the quorum changed.
     pub(super) fn update(
         &mut self,
         now: Duration,
@@ -169,7 +172,7 @@ impl Feeding {
         turn
     }
 
-    /// Logs that the quorum was lost or regained.
+    /// Logs that the quorum was lost or regained, and returns that change.
     fn turn(&mut self, now: Duration, quorum: Quorum, reach: Reach, outputs: &mut Vec<Output>) -> Turn {
         let halves = format!("equal halves: {} of {}", reach.reachable, quorum.listed);
         if reach.is_fed(now) {
@@ -210,7 +213,7 @@ impl Feeding {
         Turn::Lost
     }
 
-    /// Warns once of a device that an earlier agent left running, if this one reaches no quorum soon.
+    /// Warns once if an earlier agent left the watchdog running and no quorum is reached within [`WARNED_AFTER`].
     fn warn(&mut self, now: Duration, quorum: Quorum, reach: Reach, outputs: &mut Vec<Output>) {
         let began = *self.began.get_or_insert(now);
         let runs = self.watchdog.left_running && self.mode == OnQuorumLoss::Watchdog;
@@ -224,13 +227,13 @@ impl Feeding {
         }
     }
 
-    /// Returns the reason why the device must not be used, if there is one.
+    /// Returns the reason why the watchdog must not be used; `None` if there is none.
     fn reason(&self) -> Option<String> {
         let given = self.reasons.as_ref().filter(|reasons| !reasons.is_empty()).map(|reasons| reasons.join(", "));
         given.or_else(|| self.unfit.clone())
     }
 
-    /// Closes an open device that must not be used, but only while a quorum is reached.
+    /// Closes an open watchdog that must not be used, but only while there is a quorum.
     fn disarm(&mut self, now: Duration, has_contact: bool, outputs: &mut Vec<Output>) {
         let Device::Open { has_magic_close, .. } = self.device else { return };
         let Some(reason) = self.reason() else {
@@ -262,7 +265,7 @@ impl Feeding {
         }
     }
 
-    /// Sends the feeding thread its deadline, if that has changed.
+    /// Sends the deadline to the feeding thread if the deadline has changed.
     fn give(&mut self, reach: Reach, outputs: &mut Vec<Output>) {
         let deadline = if self.is_maintained { Duration::MAX } else { reach.deadline().unwrap_or_default() };
         if self.given != Some(deadline) {
@@ -271,7 +274,8 @@ impl Feeding {
         }
     }
 
-    /// Opens the device: after some time of contact with a quorum, or at once if an earlier agent left it running.
+    /// Opens the watchdog after [`ARMED_AFTER`] of contact with a quorum. If an earlier agent left it running, opens it at the first
+    /// contact.
     fn arm(&mut self, now: Duration, has_contact: bool, outputs: &mut Vec<Output>) {
         if self.device != Device::Closed || !has_contact || self.next_try > now {
             return;
@@ -284,7 +288,8 @@ impl Feeding {
         }
     }
 
-    /// Ends the agent once the device is closed or cannot be. `V` is not written without a quorum.
+    /// Ends the agent once the watchdog is closed, or cannot be closed. Without a quorum the watchdog stays armed, and the agent does not
+    /// end.
     fn end(&mut self, has_contact: bool, outputs: &mut Vec<Output>) {
         if !self.is_ending || self.has_ended {
             return;
@@ -317,7 +322,7 @@ impl Feeding {
         outputs.push(Output::End);
     }
 
-    /// Returns the time at which this needs another call without an event.
+    /// Returns the time at which [`Feeding::update`] must be called again, even if no event occurs.
     pub(super) fn wake_at(&self, now: Duration) -> Option<Duration> {
         let reach = self.reach?;
         let asks = reach.asks_from().map(|from| self.api_asked.map_or(from, |asked| from.max(asked + API_INTERVAL)));
@@ -339,12 +344,12 @@ impl Feeding {
         self.api_up
     }
 
-    /// Returns the reason why this node is not fed although it should be.
+    /// Returns the reason why an armed watchdog is not fed; `None` if it is fed or not armed.
     pub(super) fn unfed_because(&self) -> Option<String> {
         self.lost.clone().filter(|_| self.is_armed())
     }
 
-    /// Returns the reason why the device is not armed.
+    /// Returns the reason why the watchdog is not armed; `None` if it is armed.
     pub(super) fn disarmed_because(&self) -> Option<String> {
         if self.is_armed() {
             return None;
@@ -362,7 +367,7 @@ impl Feeding {
     }
 }
 
-/// Returns the last outputs before a reset: a log line and a note on disk.
+/// Returns the outputs before an expected reset: a log line, and a file with the reason for the next start.
 fn unfed(why: &str, timeout: Duration) -> [Output; 2] {
     let line = log(Weight::Synced, format!("{why}; reset in at most {} s", timeout.as_secs()));
     [line, Output::RememberUnfed(Some(why.to_owned()))]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of a member; cheap to copy.
+/// The name of a member. Copies share the text.
 pub(crate) type Name = Arc<str>;
 
-/// The networks that must answer for a member to count as reached.
+/// The rule how many of a member's networks must answer for the member to count as reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NetworkRule {
     #[default]
@@ -14,7 +14,7 @@ pub(crate) enum NetworkRule {
     All,
 }
 
-/// The consequence when this node reaches no quorum.
+/// The consequence when this node loses the quorum (`on_quorum_loss`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum OnQuorumLoss {
     /// The watchdog is not fed, so the machine resets.
@@ -26,83 +26,84 @@ pub(crate) enum OnQuorumLoss {
     Wait,
 }
 
-/// The source that decides when exactly half of the listed members are reachable.
+/// The tie-breaker that decides while exactly half of the listed members are reachable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TieBreaker {
     /// A linearizable read of the Kubernetes API.
     Api,
-    /// No source, so no half is fed.
+    /// No tie-breaker. A node that reaches only half of the members is then not fed.
     #[default]
     None,
 }
 
-/// The watchdog device, as far as the shell knows it before the opening.
+/// The watchdog device, as far as it is known before it is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Watchdog {
-    /// The path, for the log.
+    /// Path of the watchdog device, for the log.
     pub(crate) device: String,
-    /// The time-out that will be requested. [`Event::Opened`] has the effective one.
+    /// The time-out that will be requested from the device. [`Event::Opened`] has the effective one.
     pub(crate) timeout: Duration,
-    /// Whether the device was found running at the start, because an earlier agent left it so. It is fed at the first contact
-    /// with a quorum.
+    /// True if the device was running at the start because an earlier agent left it so. It is then fed from the first contact with a
+    /// quorum.
     pub(crate) left_running: bool,
 }
 
-/// The timings that the operator has set. Each one replaces the value for the number of members.
+/// The timings that the operator has configured. Each one replaces the default for the number of members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimingOverrides {
     pub(crate) gossip: Option<Duration>,
     pub(crate) probe: Option<Duration>,
-    /// The lower and the upper time of a suspicion.
+    /// The shortest and the longest duration of a suspicion.
     pub(crate) suspicion: Option<(Duration, Duration)>,
     pub(crate) window: Option<Duration>,
 }
 
-/// The agent's configuration. The shell has refused settings that do not fit together.
+/// The agent's configuration. The shell has already refused combinations that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) node: Name,
-    /// The number of this start, higher than that of every earlier start of this node. The shell keeps it on disk.
+    /// The number of this start of the agent, higher than that of every earlier start on this node. The shell keeps it on disk.
     pub(crate) number: u64,
-    /// The listed members, this node among them, in any order.
+    /// The names of the listed members, including this node, in any order.
     pub(crate) members: Vec<Name>,
-    /// The number of networks of each member, at least 1. A network's index is below it.
+    /// The number of networks of each member, at least 1. Networks are numbered from 0.
     pub(crate) networks: usize,
     pub(crate) network_rule: NetworkRule,
     pub(crate) on_quorum_loss: OnQuorumLoss,
-    /// The quorum that the operator has set; otherwise more than half of the listed members.
+    /// The number of members for a quorum, as the operator has configured it; `None` for more than half of the listed members.
     pub(crate) quorum: Option<usize>,
     pub(crate) tie_breaker: TieBreaker,
-    /// The watchdog, used only with [`OnQuorumLoss::Watchdog`].
+    /// The watchdog device. It is only used with [`OnQuorumLoss::Watchdog`].
     pub(crate) watchdog: Watchdog,
     pub(crate) timing: TimingOverrides,
-    /// Whether the health score stretches probes (`timing.lifeguard`).
+    /// True if a worse health score of this node lengthens its probes (`timing.lifeguard`).
     pub(crate) lifeguard: bool,
-    /// The number of the round trip's deviations that a probe waits in addition (`timing.adaptive_threshold`).
+    /// The number of mean deviations of the round-trip time by which a probe waits longer than the mean (`timing.adaptive_threshold`).
     pub(crate) adaptive_threshold: u32,
 }
 
-/// An input of the core.
+/// An event for [`super::Agent::handle`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The time of [`super::Output::WakeAt`] has come. A wake-up at any other moment does no harm. This is the first event after
-    /// `Agent::new`.
+    /// The time of [`super::Output::WakeAt`] has come. Any other time does no harm. The first event after `Agent::new` is this one.
     Wake,
-    /// A datagram arrived on `network`, and the shell has opened its seal. `from` is the name that the seal proves.
+    /// A datagram arrived on the network `network`, and the shell has opened its seal. The seal proves the sender's name `from`.
     Received { from: Name, network: usize, payload: Vec<u8> },
-    /// The list of members is now this one. It may be unchanged.
+    /// The names of the listed members, which may be unchanged.
     Listed(Vec<Name>),
-    /// The present reasons to be disarmed: annotation, deleted Node, taint, file. An empty list means none. The first event shows
-    /// that the shell has checked them. Until then the agent arms no device that was not running at the start.
+    /// The present reasons for not using the watchdog: annotation, deleted Node, taint, or file. An empty list means none. Before the
+    /// first event of this kind, the agent opens only a watchdog that was left running.
     Maintenance(Vec<String>),
-    /// The device is open, after [`super::Output::Arm`].
+    /// The watchdog was opened, as [`super::Output::Arm`] requested.
     Opened { identity: String, timeout: Duration, has_magic_close: bool },
-    /// The device could not be opened, after [`super::Output::Arm`]. The core asks again 10 s later.
+    /// The watchdog could not be opened, as [`super::Output::Arm`] requested. The agent requests it again after a pause of 10 s, or 1 s
+    /// if the watchdog was left running.
     NotOpened { why: String },
-    /// The API server answered a linearizable read of the own Node that was asked for with this `asked`.
+    /// The API server answered a linearizable read of this node's Node object. The output [`super::Output::AskApi`] with the same `asked`
+    /// requested the read.
     ApiAnswered { asked: Duration },
-    /// The API server did not answer it.
+    /// The API server did not answer the read that [`super::Output::AskApi`] with the same `asked` requested.
     ApiFailed { asked: Duration },
-    /// The service manager or the operator asks for the end.
+    /// The service manager or the operator requests that the agent end.
     Terminate,
 }

@@ -4,38 +4,38 @@ use std::time::Duration;
 
 use super::input::Name;
 
-/// The actions of the shell, in this order.
+/// A request of the core to its shell. The shell performs the requests in the order in which it gets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// Seals `payload` and sends it to a member on one network.
+    /// Seals `payload` and sends it to the member `to` on one network.
     Send {
         to: Name,
         network: usize,
         payload: Vec<u8>,
     },
-    /// Opens the device and feeds it once, in the feeding thread. The answer is `Opened` or `NotOpened`. If the deadline has
-    /// passed meanwhile, the thread opens nothing and answers `NotOpened`.
+    /// Opens the watchdog and feeds it once, in the feeding thread. The shell responds with `Opened` or `NotOpened`. If the deadline of
+    /// `FeedUntil` has passed, the thread opens nothing and responds with `NotOpened`.
     Arm,
-    /// Sets the deadline of the feeding thread, which feeds while the time since boot is below it. Also sent while no device is
-    /// open. It replaces the earlier deadline, and may be before it or in the past: zero is never, and `Duration::MAX` is
-    /// forever.
+    /// Sets the deadline of the feeding thread, which feeds the watchdog while the time since boot is below it. It is also sent while no
+    /// watchdog is open. It replaces the earlier deadline, even by an earlier time. Zero means never, and `Duration::MAX` means forever.
     FeedUntil(Duration),
-    /// Writes `V` and closes the device.
+    /// Writes `V` to the watchdog, which disarms it, and closes it.
     Disarm,
-    /// Sends an event to local clients. The shell's list for `GetAll` is [`super::Snapshot::members`] without the absent ones.
+    /// Sends a change of the member list to local clients. The shell answers `GetAll` with those of [`super::Snapshot::members`] that are
+    /// present.
     Publish(Change),
     Log(Line),
-    /// Writes to disk the reason why the machine is not fed, before it resets; `None` removes it. At the next start the shell
-    /// logs `last boot ended unfed: REASON`.
+    /// Writes to disk why the watchdog is not fed, before the machine resets; `None` removes the file. At the next start the shell logs
+    /// `last boot ended unfed: REASON`.
     RememberUnfed(Option<String>),
-    /// Reads the own Node from the API server by a linearizable read. The answer has this `asked`. No read takes longer than 2 s.
+    /// Reads this node's Node object from the API server by a linearizable read of at most 2 s. The response has the same `asked`.
     AskApi {
         asked: Duration,
     },
-    /// Requests `Event::Wake` at this time at the latest, in place of the earlier one. Each `handle` ends with this output,
-    /// unless the agent has ended.
+    /// Requests `Event::Wake` at this time at the latest, and replaces the earlier request. Each `handle` ends with this output, unless
+    /// the agent has ended.
     WakeAt(Duration),
-    /// Ends the process with exit code 0, after all outputs before this one.
+    /// Ends the process with exit code 0, after all earlier outputs.
     End,
 }
 
@@ -45,28 +45,28 @@ pub(crate) enum ChangeKind {
     Join,
 }
 
-/// A change of the list, for local clients. Times are since boot.
+/// A change of the member list, for local clients. Times are durations since boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) kind: ChangeKind,
     pub(crate) name: Name,
     pub(crate) at: Duration,
-    /// The member that first reported the change.
+    /// The member that first reported this change.
     pub(crate) source: Name,
-    /// The time at which the member was lost: now, or for a join the time of an earlier loss, if there was one.
+    /// The time at which the member was lost. In a join, it is the time of the member's last loss, or `None`.
     pub(crate) lost_at: Option<Duration>,
 }
 
-/// The level of a line.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     Info,
     Warning,
-    /// A warning that may be among the last lines before a reset. The journal is synced after it.
+    /// A warning that may be among the last lines before a reset. The journal is synced to disk after it.
     Synced,
 }
 
-/// A line of the log, with its level.
+/// A log line with its level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) weight: Weight,

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-/// The interval of questions to the API server while exactly half of the members are reachable.
+/// The interval of reads from the API server while exactly half of the members are reachable.
 pub(crate) const API_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The quorum of the listed members.
+/// The number of reachable members with which a node is fed, for a list of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quorum {
     pub(crate) listed: usize,
     pub(crate) needed: usize,
-    /// Half of the members, if a tie-breaker may decide for them.
+    /// Half of the listed members, if a tie-breaker may decide for a half; else `None`.
     half: Option<usize>,
 }
 
 impl Quorum {
-    /// Returns the quorum of `listed` members: more than half of them, or more where the operator has set more.
+    /// Returns the quorum for `listed` members. It is more than half of them, or `set` if the operator has configured more.
     pub(crate) fn of(listed: usize, set: Option<usize>, has_tie_breaker: bool) -> Self {
         let least = listed / 2 + 1;
         let needed = set.unwrap_or(least).min(listed).max(least);
@@ -23,8 +23,8 @@ impl Quorum {
         Self { listed, needed, half: has_halves.then_some(listed / 2) }
     }
 
-    /// Returns the value of this node's contacts with the *other* members. Each contact is a time in the past, and this node
-    /// itself counts as `now`. Nothing else is an input: no suspicion, no score and no other node's report.
+    /// Returns until when this node's contacts feed it. `others` has the time of the newest contact with each *other* member. This node
+    /// itself counts as a contact at `now`. No suspicion, health score or report of another node has any influence.
     pub(crate) fn reach(
         &self,
         now: Duration,
@@ -49,10 +49,10 @@ impl Quorum {
     }
 }
 
-/// The time until which this node is fed by its contacts.
+/// The times until which this node's contacts feed its watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reach {
-    /// The members with contact within the window, including this node.
+    /// The number of members with contact within the window, including this node.
     pub(crate) reachable: usize,
     by_quorum: Option<Duration>,
     by_tie: Option<Duration>,
@@ -61,33 +61,33 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Returns the time until which this node is fed.
+    /// Returns the time until which this node's watchdog is fed; `None` without contact with enough members.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.by_quorum.max(self.by_tie)
     }
 
-    /// Returns whether the deadline is in the future.
+    /// Returns whether the deadline for feeding is after `now`.
     pub(crate) fn is_fed(&self, now: Duration) -> bool {
         self.deadline() > Some(now)
     }
 
-    /// Returns whether only half of the members are reachable and the tie-breaker feeds this node.
+    /// Returns whether only half of the members are reachable, and this node is fed because the tie-breaker agreed.
     pub(crate) fn is_fed_by_tie(&self, now: Duration) -> bool {
         self.by_quorum <= Some(now) && self.by_tie > Some(now)
     }
 
-    /// Returns whether exactly half of the members, and so no quorum, are reachable.
+    /// Returns whether exactly half of the members are reachable, which is no quorum.
     pub(crate) fn is_half(&self, now: Duration) -> bool {
         self.by_quorum <= Some(now) && self.half > Some(now)
     }
 
-    /// Returns whether the API server must be asked now: half of the members are reachable, and the quorum has at most half a
-    /// window left.
+    /// Returns whether the API server must be read now. It must if half of the members are reachable and the contact with a quorum ends
+    /// within half a window.
     pub(crate) fn wants_api(&self, now: Duration) -> bool {
         self.half > Some(now) && self.asks_from() <= Some(now)
     }
 
-    /// Returns the time from which the API server must be asked without another answer of a member.
+    /// Returns the time from which the API server must be read if no member answers before; `None` without a tie-breaker.
     pub(crate) fn asks_from(&self) -> Option<Duration> {
         self.half?;
         Some(self.by_quorum.map_or(Duration::ZERO, |until| until.saturating_sub(self.window / 2)))

@@ -13,16 +13,16 @@ use super::snapshot::MemberState;
 use super::suspicion::Suspicion;
 use super::swim_wire::Id;
 
-/// The state of a listed member.
+/// The state of a listed member, as this node knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) state: MemberState,
     pub(super) lost_at: Option<Duration>,
     number: u64,
     incarnation: u16,
-    /// The life that the member has left cleanly.
+    /// The start number at which the member left cleanly; `None` if it never did.
     left: Option<u64>,
-    /// The time since which the member is present.
+    /// The time since which the member has been present.
     since: Duration,
 }
 
@@ -32,7 +32,7 @@ impl Known {
     }
 }
 
-/// The other listed members.
+/// The other listed members, their suspicions, and the changes that local clients have not received yet.
 #[derive(Debug)]
 pub(super) struct Roster {
     me: Name,
@@ -47,7 +47,8 @@ impl Roster {
         Self { me, known: BTreeMap::new(), suspicions: BTreeMap::new(), suspicions_total: 0, changes: Vec::new() }
     }
 
-    /// Takes the other members of a new list. Returns those that are no longer listed and are known to foca.
+    /// Replaces the listed members by `others`. Returns those that are no longer listed and that foca knows, each with its start number
+    /// and incarnation.
     pub(super) fn list(&mut self, now: Duration, others: &[Name]) -> Vec<(Name, u64, u16)> {
         let wanted: BTreeSet<&Name> = others.iter().collect();
         let gone: Vec<Name> = self.known.keys().filter(|name| !wanted.contains(name)).cloned().collect();
@@ -81,7 +82,7 @@ impl Roster {
         self.known.get(name).is_some_and(|known| known.state.is_present())
     }
 
-    /// Returns the number of the member's life, once it has been seen.
+    /// Returns the newest known start number of a member; `None` if the member was never seen.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.known.get(name).filter(|known| known.state != MemberState::Unseen).map(|known| known.number)
     }
@@ -90,19 +91,20 @@ impl Roster {
         self.known.get(name).map_or(0, |known| known.incarnation)
     }
 
-    /// Returns whether a datagram of this life is of the newest known life.
+    /// Returns whether `number` is at least the newest known start number of the member.
     pub(super) fn is_current(&self, name: &str, number: u64) -> bool {
         self.number(name).is_none_or(|known| number >= known)
     }
 
-    /// Returns whether this life of a member may be present. A life that it has left cleanly may not.
+    /// Returns whether a member may be present with the start number in `id`. It may not if it has left cleanly with this number, or if a
+    /// higher number is known.
     pub(super) fn may_return(&self, id: &Id) -> bool {
         let known = self.known.get(&id.name);
         known.is_some_and(|known| known.left.is_none_or(|left| id.number > left))
             && self.is_current(&id.name, id.number)
     }
 
-    /// Records that a life of a member ends cleanly. Returns whether that is news.
+    /// Records that a member leaves cleanly with the start number `number`. Returns false if this was known or the number is old.
     pub(super) fn leaves(&mut self, name: &str, number: u64) -> bool {
         let is_current = self.is_current(name, number);
         let Some(known) = self.known.get_mut(name).filter(|known| is_current && known.left < Some(number)) else {
@@ -120,7 +122,7 @@ impl Roster {
         self.suspicions.keys().cloned().collect()
     }
 
-    /// Returns the members that have answered no challenge for `silence`, and are not suspects yet.
+    /// Returns the members without a suspicion that have answered no challenge for `silence`. Each has its incarnation.
     pub(super) fn silent(&self, now: Duration, silence: Duration, contacts: &Contacts) -> Vec<(Id, u16)> {
         let is_silent = |name: &str, known: &Known| {
             let last = contacts.newest(name).map_or(known.since, |contact| contact.max(known.since));
@@ -130,27 +132,29 @@ impl Roster {
         silent.map(|(name, known)| (Id { name: name.clone(), number: known.number }, known.incarnation)).collect()
     }
 
-    /// Returns the members that this node itself failed to reach.
+    /// Returns the suspects that this node itself failed to reach.
     pub(super) fn accused(&self) -> Vec<Name> {
         let own = self.suspicions.iter().filter(|(_, suspicion)| suspicion.accusers.contains(&self.me));
         own.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Records that another member itself failed to reach a suspect.
+    /// Records that the member `accuser` itself failed to reach the suspect `name`.
     pub(super) fn confirm(&mut self, name: &str, accuser: &Name) {
         if let Some(suspicion) = self.suspicions.get_mut(name).filter(|_| **accuser != *name) {
             suspicion.accusers.insert(accuser.clone());
         }
     }
 
-    /// Records that this node's own probe failed, unless the member has answered a challenge since that probe began.
+    /// Records that this node failed to reach the suspect `name` by a probe. Does nothing if the suspect has answered a challenge since
+    /// `since`, when the probe began.
     pub(super) fn accuse(&mut self, name: &str, me: &Name, contacts: &Contacts, since: Duration) {
         if contacts.newest(name).is_none_or(|contact| contact < since) {
             self.confirm(name, me);
         }
     }
 
-    /// Records that this node itself fails to reach a suspect that has answered no challenge for `patience`.
+    /// Records that this node fails to reach the suspect `name` if the suspicion is older than `patience`. Does nothing if the suspect
+    /// has answered a challenge meanwhile.
     pub(super) fn accuse_silent(&mut self, name: &str, now: Duration, patience: Duration, contacts: &Contacts) {
         let me = self.me.clone();
         if let Some(began) = self.suspicions.get(name).map(|found| found.began).filter(|began| *began + patience <= now)
@@ -159,8 +163,8 @@ impl Roster {
         }
     }
 
-    /// Returns whether a suspicion has ended and the member is lost. A member that answered a challenge from after its beginning
-    /// is not lost.
+    /// Returns whether the suspicion of `name` has ended and the member is lost. A member that answered a challenge sent after the
+    /// suspicion began is not lost, and the suspicion begins again.
     pub(super) fn is_due(
         &mut self,
         name: &str,
@@ -179,7 +183,7 @@ impl Roster {
         !answers
     }
 
-    /// Returns the time at which a suspicion ends, or at which this node may accuse its member.
+    /// Returns the next time at which a suspicion ends, or at which this node may confirm one.
     pub(super) fn next_end(
         &self,
         times: (Duration, Duration),
@@ -195,7 +199,7 @@ impl Roster {
         self.suspicions.values_mut().for_each(|suspicion| suspicion.held += gap);
     }
 
-    /// Compares foca's state with the known one, and records the changes. `source` is the member that reported them.
+    /// Takes over the states of foca's `members`, and records the changes for local clients. `source` is the member that reported them.
     pub(super) fn sync<'a>(
         &mut self,
         now: Duration,

@@ -7,25 +7,26 @@ use super::input::Name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MemberState {
-    /// Reachable as far as the list knows. This node itself always is, unless `notify` has removed it.
+    /// Reachable, as far as the list shows. This node itself is always alive, unless `on_quorum_loss` `notify` has removed it from the
+    /// list.
     Alive,
-    /// A probe failed, and the member has some time left to refute it.
+    /// Suspected, because a probe failed. The member still has time to refute the suspicion.
     Suspect,
-    /// Declared lost, or removed with the loss of the quorum.
+    /// Declared lost, or removed because this node lost the quorum.
     Lost,
-    /// Left cleanly.
+    /// Left by a leave message, as when the agent is stopped.
     Left,
-    /// Listed, and not heard of since this agent started.
+    /// Listed, but not heard of since this agent started.
     Unseen,
 }
 
 impl MemberState {
-    /// Returns whether local clients see the member in the list.
+    /// Returns whether local clients get the member in their list.
     pub(crate) fn is_present(self) -> bool {
         matches!(self, Self::Alive | Self::Suspect)
     }
 
-    /// Returns the word for status and the label of the metric.
+    /// Returns the name of the state, for `status` and as the label of a metric.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Alive => "alive",
@@ -37,45 +38,45 @@ impl MemberState {
     }
 }
 
-/// A listed member. Times are since boot.
+/// A listed member with its state. Times are durations since boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemberView {
     pub(crate) name: Name,
     pub(crate) state: MemberState,
-    /// The time at which the newest answered challenge was sent, by network; `None` is never.
+    /// The time at which the newest answered challenge was sent, for each network; `None` if none was answered.
     pub(crate) contacts: Vec<Option<Duration>>,
-    /// The mean round trip.
+    /// The mean round-trip time; `None` before the first answer.
     pub(crate) round_trip: Option<Duration>,
-    /// The time at which the member was last lost, if it ever was (`prevDisconnectTime`).
+    /// The time at which the member was last lost (`prevDisconnectTime`); `None` if it never was.
     pub(crate) lost_at: Option<Duration>,
 }
 
-/// The whole state, as of one time.
+/// The state of the agent at one time, for `status` and metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    /// All listed members by name, including this node.
+    /// All listed members, including this node, sorted by name.
     pub(crate) members: Vec<MemberView>,
     pub(crate) quorum: usize,
-    /// The members with contact within the window, including this node.
+    /// The number of members with contact within the window, including this node.
     pub(crate) reachable: usize,
     pub(crate) window: Duration,
-    /// Whether the device is open and in use.
+    /// True if the watchdog is open and used.
     pub(crate) armed: bool,
-    /// Whether the deadline is in the future.
+    /// True if the deadline for feeding is in the future.
     pub(crate) fed: bool,
-    /// The time until which this node is fed without another answer.
+    /// The time until which this node is fed if no other member answers; `None` without a quorum.
     pub(crate) deadline: Option<Duration>,
-    /// The reason why the device is not armed, in words for people.
+    /// The reason why the watchdog is not armed, in words; `None` if it is armed.
     pub(crate) disarmed_because: Option<String>,
-    /// The reason why this node is not fed although it should be.
+    /// The reason why an armed watchdog is not fed; `None` if it is fed or not armed.
     pub(crate) unfed_because: Option<String>,
-    /// The health score, 0 to 7.
+    /// The health score of this node, from 0 (healthy) to 7.
     pub(crate) score: u8,
     pub(crate) suspicions_total: u64,
     pub(crate) left_total: u64,
     pub(crate) join_total: u64,
-    /// The datagrams that the core dropped, by reason.
+    /// The number of received datagrams that the core dropped, by reason.
     pub(crate) dropped_total: BTreeMap<&'static str, u64>,
-    /// Whether the API server answered the last read; `None` if it was never asked.
+    /// True if the API server answered the last read; `None` if there was no read.
     pub(crate) api_up: Option<bool>,
 }

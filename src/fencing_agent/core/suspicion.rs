@@ -5,24 +5,23 @@ use std::time::Duration;
 
 use super::input::Name;
 
-/// The highest health score: the worst health.
+/// The highest health score, which means the worst health.
 const WORST: u8 = 7;
-/// The number of independent confirmations for the lower time, in a list with enough other members.
+/// The number of independent confirmations that shorten a suspicion to its shortest duration. Short lists need fewer.
 const ENOUGH: usize = 2;
 
-/// A suspicion of one member.
+/// A suspicion that a member is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) began: Duration,
-    /// The life of the suspected member. The next field is its incarnation.
+    /// The start number of the suspected member. `incarnation` is its incarnation at the beginning of the suspicion.
     pub(super) number: u64,
     pub(super) incarnation: u16,
-    /// The member that reported the suspicion to this node.
+    /// The member from which this node learned of the suspicion.
     pub(super) first: Name,
-    /// The members that themselves failed to reach the suspect. A member counts once, and not if it only forwards another's
-    /// report.
+    /// The members that themselves failed to reach the suspect. A member that only forwards another one's report does not count.
     pub(super) accusers: BTreeSet<Name>,
-    /// The time that this node itself was held up meanwhile.
+    /// The time for which this node itself was held up during the suspicion.
     pub(super) held: Duration,
 }
 
@@ -31,14 +30,15 @@ impl Suspicion {
         Self { began, number, incarnation, first, accusers: BTreeSet::new(), held: Duration::ZERO }
     }
 
-    /// Restarts the suspicion, because the member has answered a challenge that was sent after its beginning.
+    /// Restarts the suspicion, because the member has answered a challenge that was sent after the suspicion began.
     pub(super) fn restart(&mut self, now: Duration) {
         self.began = now;
         self.accusers.clear();
         self.held = Duration::ZERO;
     }
 
-    /// Returns the time at which the member is declared lost, unless it answers.
+    /// Returns the time at which the suspect is declared lost unless it answers. `times` has the shortest and the longest duration of a
+    /// suspicion.
     pub(super) fn due(&self, listed: usize, times: (Duration, Duration)) -> Duration {
         self.began
             + self.held
@@ -46,7 +46,7 @@ impl Suspicion {
     }
 }
 
-/// Returns the duration of a suspicion with this many confirmations: from the upper time down to the lower one, logarithmically.
+/// Returns the duration of a suspicion. It falls from `upper` without a confirmation to `lower` with `enough`, logarithmically.
 fn lasts(confirmations: usize, enough: usize, (lower, upper): (Duration, Duration)) -> Duration {
     if confirmations >= enough {
         return lower;
@@ -56,7 +56,7 @@ fn lasts(confirmations: usize, enough: usize, (lower, upper): (Duration, Duratio
     upper.saturating_sub(upper.saturating_sub(lower).mul_f64(share))
 }
 
-/// The health of this node as Lifeguard measures it: 0 is healthy.
+/// The health of this node by SWIM's Lifeguard extension. A score of 0 is healthy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Health {
     is_on: bool,
@@ -72,19 +72,19 @@ impl Health {
         self.score
     }
 
-    /// Records an answered probe.
+    /// Lowers the health score by one, after a probe that was answered.
     pub(super) fn improve(&mut self) {
         self.score = self.score.saturating_sub(1);
     }
 
-    /// Records a failed probe, or a suspicion of this node that it had to refute.
+    /// Raises the health score by one, after a failed probe or a suspicion of this node. Does nothing if Lifeguard is off.
     pub(super) fn worsen(&mut self) {
         if self.is_on {
             self.score = WORST.min(self.score + 1);
         }
     }
 
-    /// Returns the present length of `time` for a probe.
+    /// Returns `time`, multiplied by the health score plus one.
     pub(super) fn stretch(self, time: Duration) -> Duration {
         time * (u32::from(self.score) + 1)
     }

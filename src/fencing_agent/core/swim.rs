@@ -19,12 +19,12 @@ use super::suspicion::Health;
 use super::swim_wire::{Codec, Id, Packet, third_party};
 use super::timing::Timing;
 
-/// The largest sealed datagram that certainly fits into an Ethernet frame.
+/// The largest datagram in bytes, with its seal, that certainly fits into an Ethernet frame.
 const LARGEST: usize = 1_200;
-/// The number of members that are asked to probe for this one. It is also the number that receive each gossip.
+/// The number of members that probe on this node's behalf after its own probe failed. Each gossip goes to as many members.
 const HELPERS: usize = 3;
 
-/// A generator of random numbers for the choice of members. No secret depends on it.
+/// A generator of random numbers with which foca chooses members. No secret depends on it.
 struct Dice(u64);
 
 impl rand::TryRng for Dice {
@@ -34,7 +34,7 @@ impl rand::TryRng for Dice {
         self.try_next_u64().map(|number| (number >> 32) as u32)
     }
 
-    /// Returns the next number of SplitMix64.
+    /// Returns the next random number, by the algorithm SplitMix64.
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -51,7 +51,7 @@ impl rand::TryRng for Dice {
     }
 }
 
-/// The requests of foca during one call.
+/// The datagrams and timers that foca requests during one call.
 #[derive(Default)]
 struct Asked {
     sends: Vec<(Id, Vec<u8>)>,
@@ -76,7 +76,7 @@ impl Runtime<Id> for Asked {
     }
 }
 
-/// The probe that is under way.
+/// The probe of a member that is in progress.
 #[derive(Clone, Debug)]
 struct Probe {
     target: Id,
@@ -87,11 +87,11 @@ struct Probe {
 
 type Inner = Foca<Id, Codec, Dice, NoCustomBroadcast>;
 
-/// The list of members by SWIM.
+/// The list of members by the SWIM protocol, as the crate foca implements it, with Tandem's additions.
 pub(super) struct Swim {
     foca: Inner,
     me: Id,
-    /// foca's incarnation of this node, which it does not expose.
+    /// This node's incarnation inside foca, which does not expose it.
     incarnation: u16,
     timing: Timing,
     adaptive_threshold: u32,
@@ -99,12 +99,12 @@ pub(super) struct Swim {
     timers: BTreeMap<(Duration, u64), Timer<Id>>,
     sequence: u64,
     probe: Option<Probe>,
-    /// The time of the next search for silent members.
+    /// The time of the next search for members that answer no challenge.
     scans_at: Duration,
     pub(super) roster: Roster,
-    /// Datagrams for members.
+    /// Datagrams that must be sent, each with the name of its receiver.
     pub(super) sends: Vec<(Name, Vec<u8>)>,
-    /// Members to challenge at once.
+    /// Members that must be challenged immediately.
     pub(super) challenges: Vec<Name>,
     pub(super) dropped: BTreeMap<&'static str, u64>,
 }
@@ -158,7 +158,7 @@ impl Swim {
         self.incarnation
     }
 
-    /// Takes the other members of a new list. Members that are no longer listed are removed at once.
+    /// Replaces the other listed members. Members that are no longer listed are removed immediately.
     pub(super) fn list(&mut self, now: Duration, others: &[Name], timing: Timing, contacts: &Contacts) {
         self.timing = timing;
         // foca never refuses a change of these two.
@@ -171,7 +171,7 @@ impl Swim {
         }
     }
 
-    /// Takes a SWIM message from a listed member.
+    /// Handles a SWIM message from the listed member `from`. `number` is the sender's start number.
     pub(super) fn receive(&mut self, now: Duration, from: &Name, number: u64, body: &[u8], contacts: &Contacts) {
         let Some(mut packet) = Packet::decode(body) else { return self.drop("malformed") };
         let is_own = *packet.header.src.name == **from && packet.header.src.number == number;
@@ -188,8 +188,8 @@ impl Swim {
         self.roster.sync(now, from, self.foca.iter_membership_state(), contacts);
     }
 
-    /// Returns whether foca may receive an update. Updates must be about listed members, and must not contradict this node's own
-    /// contact. An update about this node itself is refuted here instead.
+    /// Returns whether foca may receive an update from gossip. The update must be about a listed member and must not contradict this
+    /// node's own contact. Handles an update about this node itself instead, by refuting a suspicion.
     fn filter(&mut self, now: Duration, update: &Member<Id>, contacts: &Contacts) -> bool {
         let name = &update.id().name;
         if *name == self.me.name {
@@ -218,7 +218,7 @@ impl Swim {
         }
     }
 
-    /// Records that another member suspects this node, and refutes it.
+    /// Refutes a suspicion of this node that another member has at `incarnation`.
     pub(super) fn suspected(&mut self, now: Duration, incarnation: u16, contacts: &Contacts) {
         if incarnation == u16::MAX || incarnation < self.incarnation {
             return;
@@ -229,7 +229,7 @@ impl Swim {
         self.call(now, contacts, |foca, asked| foca.apply_many(std::iter::once(suspect), true, asked));
     }
 
-    /// Records an answer to the open probe, direct or through another member.
+    /// Records whether `packet` answers the probe in progress, directly or through another member.
     fn note_answer(&mut self, packet: &Packet) {
         let Some(probe) = &mut self.probe else { return };
         let is_answer = match &packet.header.message {
@@ -240,7 +240,8 @@ impl Swim {
         probe.is_answered |= is_answer;
     }
 
-    /// Takes a member's answer to a challenge that was sent at `sent`. It also answers an open probe, and ends an absence.
+    /// Handles a member's answer to a challenge that was sent at `sent`. The member is then present, and a probe of it that began before
+    /// counts as answered.
     pub(super) fn answered(
         &mut self,
         now: Duration,
@@ -277,14 +278,14 @@ impl Swim {
         self.roster.sync(now, &me, self.foca.iter_membership_state(), contacts);
     }
 
-    /// Takes a member's message that it leaves cleanly.
+    /// Handles the message of the member `from` that it leaves cleanly.
     pub(super) fn leaves(&mut self, now: Duration, from: &Name, number: u64, contacts: &Contacts) {
         if self.roster.leaves(from, number) {
             self.lose(now, from, number, from, contacts);
         }
     }
 
-    /// Removes a member because this node itself has lost its quorum.
+    /// Removes the member `name` from the list, because this node has lost its quorum and cannot reach the member.
     pub(super) fn drop_unreached(&mut self, now: Duration, name: &Name, contacts: &Contacts) {
         let me = self.me.name.clone();
         if let Some(number) = self.roster.number(name).filter(|_| self.roster.is_present(name)) {
@@ -298,7 +299,7 @@ impl Swim {
         self.roster.sync(now, source, self.foca.iter_membership_state(), contacts);
     }
 
-    /// Performs all that is due: foca's timers, and the ends of suspicions.
+    /// Performs all work that is due: foca's timers, and the ends of suspicions.
     pub(super) fn advance(&mut self, now: Duration, contacts: &Contacts) {
         let me = self.me.name.clone();
         while let Some(entry) = self.timers.first_entry().filter(|entry| entry.key().0 <= now) {
@@ -330,7 +331,7 @@ impl Swim {
         }
     }
 
-    /// Suspects the members that answer no challenge. foca probes a list one by one, but a cut affects many at once.
+    /// Suspects the members that answer no challenge. foca alone would find them one by one, but a cut loses many at once.
     fn suspect_silent(&mut self, now: Duration, contacts: &Contacts) {
         let me = self.me.name.clone();
         for (id, incarnation) in self.roster.silent(now, self.health.stretch(self.timing.silence()), contacts) {
@@ -341,7 +342,7 @@ impl Swim {
         }
     }
 
-    /// Ends the present probe. Returns it if it failed.
+    /// Ends the probe in progress. Returns it if it failed.
     fn finish_probe(&mut self) -> Option<Probe> {
         let probe = self.probe.take()?;
         if probe.is_answered {
@@ -352,7 +353,7 @@ impl Swim {
         Some(probe)
     }
 
-    /// Returns the time of the next work without an event.
+    /// Returns the time of the next work that is due without an event.
     pub(super) fn wake_at(&self, contacts: &Contacts) -> Option<Duration> {
         let timer = self.timers.keys().next().map(|(at, _)| *at);
         let patience = |name: &Name| self.timing.probe / 2 + self.wait(name, contacts);
@@ -360,12 +361,13 @@ impl Swim {
         timer.into_iter().chain(ends).min()
     }
 
-    /// Records that this node itself was held up, so that no suspicion ends because of that.
+    /// Records that this node was held up for `gap`. All suspicions end later by that time.
     pub(super) fn held_up(&mut self, gap: Duration) {
         self.roster.held_up(gap);
     }
 
-    /// Returns the time that a probe waits for its answer before other members are asked.
+    /// Returns how long a probe of `name` waits for an answer before other members are asked to probe. The time follows the round-trip
+    /// time.
     fn wait(&self, name: &str, contacts: &Contacts) -> Duration {
         let half = self.timing.probe / 2;
         let known = contacts.round_trip(name).map(|found| found.mean + found.deviation * self.adaptive_threshold);
@@ -376,7 +378,7 @@ impl Swim {
         *self.dropped.entry(why).or_default() += 1;
     }
 
-    /// Calls foca, and takes its requests.
+    /// Calls foca, and takes over the datagrams and timers that it requests.
     fn call(
         &mut self,
         now: Duration,

@@ -8,18 +8,18 @@ use foca::{Header, Member, Message, State};
 use super::input::Name;
 use super::wire::{put_name, take, take_name};
 
-/// The identity of a member in one life of its agent.
+/// The identity of a member, which is different after each start of its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Id {
     pub(super) name: Name,
-    /// The number of the start. It rises with every start.
+    /// The start number of the member's agent. It rises with every start.
     pub(super) number: u64,
 }
 
 impl foca::Identity for Id {
     type Addr = Name;
 
-    /// Returns `None`, because a member that others declared lost refutes it, and gets no other identity.
+    /// Returns `None`. foca would otherwise give a member that was declared lost a new identity, but here the member refutes the loss.
     fn renew(&self) -> Option<Self> {
         None
     }
@@ -33,7 +33,7 @@ impl foca::Identity for Id {
     }
 }
 
-/// The error of a datagram that is too long or malformed.
+/// The error for a datagram that is too long or malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -45,7 +45,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The encoder and decoder of the wire format.
+/// The encoder and decoder of foca's messages for the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Codec;
 
@@ -86,7 +86,7 @@ fn read<T>(mut buf: impl Buf, take: impl Fn(&mut &[u8]) -> Option<T>) -> Result<
     Ok(found)
 }
 
-/// A datagram of foca.
+/// A message of foca, decoded: a header, and updates about members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
     pub(super) header: Header<Id>,
@@ -94,7 +94,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// Decodes `bytes`; `None` unless they are exactly one datagram.
+    /// Decodes a message of foca. Returns `None` unless `bytes` are exactly one message.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let header = take_header(&mut rest)?;
@@ -202,7 +202,7 @@ fn take_header(rest: &mut &[u8]) -> Option<Header<Id>> {
     Some(Header { src, src_incarnation, dst, message })
 }
 
-/// Returns the third member that a message names, next to its sender and its receiver.
+/// Returns the member that a message names in addition to its sender and its receiver; `None` if it names none.
 pub(super) fn third_party(message: &Message<Id>) -> Option<&Id> {
     match message {
         Message::PingReq { target: third, .. }

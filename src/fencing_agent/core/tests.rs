@@ -38,15 +38,15 @@ fn settings(members: usize) -> Settings {
     }
 }
 
-/// The agent `a`, its peers, which only answer challenges, and all of its outputs.
+/// A simulation of the agent `a`, with all of its outputs. Its peers only answer challenges.
 struct Played {
     agent: Agent,
     now: Duration,
-    /// The peers that answer, and their number of the start.
+    /// The peers that answer. `number` is their start number.
     there: BTreeSet<&'static str>,
     number: u64,
     has_magic_close: bool,
-    /// Whether the API server answers.
+    /// True if the API server answers.
     api: bool,
     outputs: Vec<(Duration, Output)>,
     nonce: u64,
@@ -69,7 +69,7 @@ impl Played {
         }
     }
 
-    /// Returns one of three members with both peers, armed.
+    /// Returns a simulation of three members. The agent is armed, and the peers in `there` answer.
     fn armed(settings: Settings, there: &[&'static str]) -> Self {
         let mut played = Self::new(settings, there);
         played.give(Event::Maintenance(Vec::new()));
@@ -89,7 +89,7 @@ impl Played {
         self.answer();
     }
 
-    /// Acts as the peers, the device and the API server.
+    /// Responds to the agent's new outputs as its peers, the watchdog and the API server would.
     fn answer(&mut self) {
         while self.done < self.outputs.len() {
             let event = match &self.outputs[self.done].1 {
@@ -136,7 +136,7 @@ impl Played {
         self.give(Event::Received { from: from.into(), network: 0, payload });
     }
 
-    /// Delivers gossip of a peer.
+    /// Delivers gossip with `updates` from the peer `from` to the agent.
     fn gossip(&mut self, from: &str, updates: Vec<foca::Member<Id>>) {
         let id = |name: &str, number| Id { name: name.into(), number };
         let header = foca::Header {
@@ -173,7 +173,7 @@ impl Played {
         self.logs().iter().any(|line| line.contains(words))
     }
 
-    /// Returns the deadline that the feeding thread has.
+    /// Returns the last deadline that the agent sent to the feeding thread.
     fn deadline(&self) -> Option<Duration> {
         self.outputs.iter().rev().find_map(|(_, output)| match output {
             Output::FeedUntil(deadline) => Some(*deadline),
@@ -195,7 +195,7 @@ impl Played {
     }
 }
 
-/// Returns one of `members` members, once `there` have joined.
+/// Returns a simulation of `members` members, after those in `there` have joined.
 fn joined(members: usize, there: &[&'static str]) -> Played {
     let mut played = Played::new(settings(members), there);
     played.pass(3);

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use super::input::TimingOverrides;
 
-/// The shortest time between two challenges of the same member, unless the window is short.
+/// The shortest time between two challenges of one member. A short window makes it shorter.
 const CHALLENGE: Duration = Duration::from_millis(250);
-/// The greatest number of members with [`OF_FEW`] challenges of each in a window. With more there are [`OF_MANY`]. Challenges of
-/// few members find a lost one before gossip does, while those of many cost too much.
+/// The largest number of members for which a window has [`OF_FEW`] challenges of each. With more members it has [`OF_MANY`], because so
+/// many challenges cost too much. Frequent challenges find a lost member sooner than gossip.
 pub(crate) const FEW: usize = 32;
 const OF_FEW: u32 = 12;
 const OF_MANY: u32 = 4;
 /// The number of unanswered challenges in a row after which a member is suspected without a probe.
 const UNANSWERED: u32 = 4;
 
-/// The timings by the number of members, in milliseconds: gossip, probe, the lower and the upper time of a suspicion, window.
-/// They are linear in between.
+/// The default timings in milliseconds, by the number of members: gossip, probe, shortest and longest suspicion, window. They are
+/// interpolated linearly.
 const TABLE: [(usize, [u64; 5]); 7] = [
     (3, [200, 500, 1_000, 2_000, 3_000]),
     (10, [250, 750, 2_000, 3_000, 4_000]),
@@ -26,20 +26,20 @@ const TABLE: [(usize, [u64; 5]); 7] = [
     (1_000, [1_500, 3_000, 15_000, 25_000, 26_000]),
 ];
 
-/// The effective timings.
+/// The effective timings: the defaults for the number of members, unless the operator has configured others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
     pub(crate) gossip: Duration,
     pub(crate) probe: Duration,
-    /// The lower and the upper time of a suspicion.
+    /// The shortest and the longest duration of a suspicion.
     pub(crate) suspicion: (Duration, Duration),
     pub(crate) window: Duration,
-    /// The time between two challenges of the same member.
+    /// The time between two challenges of one member.
     pub(crate) challenge: Duration,
 }
 
 impl Timing {
-    /// Returns the timings for `members` listed members.
+    /// Returns the timings for `members` listed members. The values in `set` replace the defaults.
     pub(crate) fn of(members: usize, set: &TimingOverrides) -> Self {
         let [gossip, probe, lower, upper, window] = row(members).map(Duration::from_millis);
         let window = set.window.unwrap_or(window);
@@ -53,14 +53,14 @@ impl Timing {
         }
     }
 
-    /// Returns the time without an answer to any challenge after which a member is suspected, as after a failed probe. It covers
-    /// one regular challenge, and three more soon after it.
+    /// Returns the time without an answer to any challenge after which a member is suspected. It covers one regular challenge and three
+    /// more at the interval for suspects.
     pub(crate) fn silence(&self) -> Duration {
         (self.challenge + self.challenge_of_suspects() * (UNANSWERED - 1)).max(self.probe)
     }
 
-    /// Returns the challenge interval of a member that has not answered the last challenge. A suspect must learn of its suspicion
-    /// soon, and the return of an absent member must be seen soon.
+    /// Returns the time between two challenges of a member that has not answered the last one. It is short, because a suspect must learn
+    /// of its suspicion soon, and an absent member's return must be seen soon.
     pub(crate) fn challenge_of_suspects(&self) -> Duration {
         self.challenge.min(self.probe / 2)
     }

@@ -12,15 +12,15 @@
 use super::input::Name;
 
 const VERSION: u8 = 1;
-/// The greatest number of accused members in a challenge.
+/// The largest number of accused members in one challenge.
 pub(crate) const MOST_ACCUSED: usize = 16;
-/// The longest name, which is that of a host name.
+/// The longest name of a member, in bytes. It is the longest host name.
 pub(crate) const LONGEST_NAME: usize = 253;
 
-/// The payload of a datagram.
+/// The content of a datagram, without its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
-    /// The number of the sender's start.
+    /// The start number of the sender's agent.
     pub(crate) number: u64,
     pub(crate) message: Message,
 }
@@ -29,16 +29,16 @@ pub(crate) struct Datagram {
 pub(crate) enum Message {
     Challenge {
         nonce: u64,
-        /// The incarnation at which the sender suspects the receiver, if it does.
+        /// The incarnation at which the sender suspects the receiver; `None` if it does not.
         suspected: Option<u16>,
-        /// The members that the sender itself failed to reach, without those that it only heard of.
+        /// The suspects that the sender itself failed to reach, not those that it only heard of.
         accused: Vec<Name>,
     },
     Answer {
         nonce: u64,
         incarnation: u16,
     },
-    /// An answer to the challenge `answered`, and a challenge of the sender's own.
+    /// An answer to the challenge with the nonce `answered`, together with a challenge of the sender.
     AnswerAndChallenge {
         answered: u64,
         incarnation: u16,
@@ -46,9 +46,9 @@ pub(crate) enum Message {
         suspected: Option<u16>,
         accused: Vec<Name>,
     },
-    /// The sender leaves cleanly.
+    /// A notice that the sender leaves cleanly.
     Leave,
-    /// A message of SWIM, as `swim_wire` reads it.
+    /// A message of foca, encoded as in `swim_wire`.
     Swim(Vec<u8>),
 }
 
@@ -81,7 +81,7 @@ impl Datagram {
         bytes
     }
 
-    /// Decodes `bytes`; `None` unless they are exactly one payload of this version.
+    /// Decodes the content of a datagram. Returns `None` unless `bytes` are exactly one content of this version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let [version, kind] = take(&mut rest)?;
@@ -135,14 +135,14 @@ fn take_challenge(rest: &mut &[u8]) -> Option<(u64, Option<u16>, Vec<Name>)> {
     Some((nonce, (is_suspected == 1).then_some(incarnation), accused))
 }
 
-/// Appends a name: its length and its bytes.
+/// Appends a name to `bytes`: first its length, then its bytes.
 pub(crate) fn put_name(bytes: &mut Vec<u8>, name: &str) {
     let length = name.len().min(LONGEST_NAME);
     bytes.push(u8::try_from(length).unwrap_or_default());
     bytes.extend(&name.as_bytes()[..length]);
 }
 
-/// Takes a name off the front; `None` if there is none, or an empty one.
+/// Removes a name from the front of `rest`; `None` if there is no name, or an empty one.
 pub(crate) fn take_name(rest: &mut &[u8]) -> Option<Name> {
     let [length] = take(rest)?;
     let (name, after) = rest.split_at_checked(usize::from(length))?;
@@ -151,7 +151,7 @@ pub(crate) fn take_name(rest: &mut &[u8]) -> Option<Name> {
     (!name.is_empty() && name.len() <= LONGEST_NAME).then(|| Name::from(name))
 }
 
-/// Takes `N` bytes off the front.
+/// Removes `N` bytes from the front of `rest`; `None` if there are fewer.
 pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (first, after) = rest.split_first_chunk()?;
     *rest = after;

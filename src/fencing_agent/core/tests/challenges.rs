@@ -81,7 +81,7 @@ fn a_challenge_that_is_due_soon_goes_with_an_answer_and_not_once_more_in_its_rou
     assert!(matches!(sent_to_b(&played)[..], [Message::Challenge { .. }, ..]), "it challenges no more by itself");
 }
 
-/// A host wakes up for each moment, and not for each datagram.
+/// Asserts that few members are challenged at the same moment, because a host wakes up for each moment and not for each datagram.
 #[test]
 fn few_members_are_challenged_at_the_same_moment() {
     let peers = ["b", "c", "d", "e", "f", "g", "h"];

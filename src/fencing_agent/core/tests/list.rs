@@ -130,7 +130,8 @@ fn a_suspect_is_told_so_in_its_challenge() {
     assert_eq!(challenges, BTreeSet::from([("b".to_owned(), None), ("c".to_owned(), Some(0))]));
 }
 
-/// In a split of a hundred members, each of them challenges fifty that answer nothing.
+/// Asserts that a challenge only names accused members if its receiver answers. In a split, half of the members are challenged often
+/// without an answer.
 #[test]
 fn the_accused_are_named_to_members_that_answer_alone() {
     let mut played = joined(4, &["b", "c"]);
@@ -185,7 +186,8 @@ fn another_members_word_loses_none_that_answers_here() {
     assert_eq!(left(&played), [("c".to_owned(), "b".to_owned())]);
 }
 
-/// After a cut, the other half has lost members that answer here. It gossips both its suspicions and their ends.
+/// Asserts that members which answer this node are not lost because another node gossips their suspicion and loss at once. After a cut,
+/// the other half gossips so.
 #[test]
 fn a_suspicion_of_now_makes_no_older_answer_void() {
     let mut played = joined(8, &["b", "c", "d", "e", "f", "g", "h"]);
@@ -239,7 +241,7 @@ fn what_is_foreign_old_or_made_up_is_dropped_and_counted() {
     assert!(left(&played).is_empty() && played.agent.snapshot(played.now).members.len() == 3);
 }
 
-/// Every byte of the peers' datagrams is damaged in turn. Nothing panics, and no invented member joins.
+/// Asserts that damaged datagrams cause no panic and let no invented member join. Every byte of the peers' datagrams is damaged in turn.
 #[test]
 fn damaged_datagrams_do_nothing() {
     let mut played = joined(3, &["b", "c"]);
