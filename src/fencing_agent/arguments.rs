@@ -124,7 +124,7 @@ pub(super) struct Keygen {}
 #[derive(Args)]
 pub(super) struct Example {}
 
-/// The meanings of the exit codes, for the man pages.
+/// The exit codes of `fencing-agent` and their meanings, for the man pages.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (0, "done; of status: the node is fed, or need not be"),
     (1, "refused: one sentence says why, and what to type instead"),
@@ -132,7 +132,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (3, "of status: the node is not fed and should be"),
 ];
 
-/// Returns the whole command tree, from which man pages and completions are generated.
+/// Returns the command tree of `fencing-agent`, from which man pages and completions are generated.
 pub(crate) fn command_line() -> clap::Command {
     CommandLine::command()
 }

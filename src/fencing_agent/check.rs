@@ -11,11 +11,11 @@ use super::shell::feeder::{is_socket, mux_timeout};
 use super::shell::network::own_interfaces;
 use super::shell::start::check_watchdog_of_another;
 
-/// The multiplexer's own interval of feeding.
+/// The interval at which `watchdog-mux` feeds its device.
 const MUX_INTERVAL: Duration = Duration::from_secs(1);
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns the report, without the last line break.
+/// Returns the report of `fencing-agent check`, without the last line break. Fails with the first fault of the configuration.
 pub(super) fn report(config: &Config, run_dir: &Path) -> Result<String, Refusal> {
     key::read(&config.key_file)?;
     let own = config.own_addresses();
@@ -50,7 +50,7 @@ pub(super) fn report(config: &Config, run_dir: &Path) -> Result<String, Refusal>
     Ok(text)
 }
 
-/// Describes the consequence of a cut.
+/// Describes what happens to this node after its network was cut.
 fn consequence(config: &Config, window: Duration) -> String {
     let device = &config.watchdog.device;
     match config.on_quorum_loss {
@@ -86,7 +86,7 @@ fn consequence(config: &Config, window: Duration) -> String {
     )
 }
 
-/// Formats seconds, with decimals only where there are some.
+/// Formats a duration in seconds, with decimals only if it is no whole number.
 fn seconds(time: Duration) -> String {
     let text = format!("{:.3}", time.as_secs_f64());
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

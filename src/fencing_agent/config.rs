@@ -17,27 +17,28 @@ use super::core::{LONGEST_NAME, NetworkRule, OnQuorumLoss, TieBreaker, TimingOve
 use crate::adapters::kubernetes::kubeconfig::Pod;
 use crate::os::regular_file;
 
-/// The path of the configuration, unless the command line names another one.
+/// Default path of the configuration.
 pub(crate) const FILE: &str = "/etc/tandem/fencing-agent.toml";
-/// The output of `fencing-agent example`.
+/// The configuration that `fencing-agent example` prints.
 pub(crate) const EXAMPLE: &str = include_str!("config/example.toml");
-/// The largest file in bytes.
+/// The largest file of members, and the largest configuration, in bytes.
 const LIMIT: u64 = 1024 * 1024;
-/// The shortest window, into which four challenges fit.
+/// The shortest window that may be configured. A window is the time for which an answer of a member counts, and must contain four
+/// challenges.
 const LEAST_WINDOW: Duration = Duration::from_secs(1);
 
-/// The names that a container's environment contains.
+/// The values from the environment of the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
-    /// The value of `NODE_NAME`.
+    /// The environment variable `NODE_NAME`, used if the configuration has no `node`; `None` if it is not set.
     pub(crate) node: Option<String>,
-    /// The value of `NODE_GROUP`.
+    /// The environment variable `NODE_GROUP`, used if the configuration has no `group`; `None` if it is not set.
     pub(crate) group: Option<String>,
-    /// The API server that a pod's environment names.
+    /// The API server that Kubernetes names in a pod's environment; `None` outside of a pod.
     pub(crate) pod: Option<Pod>,
 }
 
-/// The members by name, each with one address for each network.
+/// The members by name. Each has one address for each network.
 pub(crate) type Members = BTreeMap<String, Vec<IpAddr>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +46,9 @@ pub(crate) struct Config {
     pub(crate) node: String,
     pub(crate) group: String,
     pub(crate) members: Members,
-    /// The file with the members, if they are not in the configuration.
+    /// Path of the file with the members; `None` if they are listed elsewhere.
     pub(crate) members_file: Option<PathBuf>,
-    /// The API with the members, if they are Nodes.
+    /// The settings for the Kubernetes API; `None` unless the members are its Nodes.
     pub(crate) kubernetes: Option<Kubernetes>,
     pub(crate) port: u16,
     pub(crate) networks: NetworkRule,
@@ -64,7 +65,7 @@ pub(crate) struct Config {
     pub(crate) disable_file: PathBuf,
 }
 
-/// The watchdog, a device or the socket of `watchdog-mux`.
+/// The watchdog: a device, or the socket of `watchdog-mux`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Watchdog {
     pub(crate) device: PathBuf,
@@ -72,8 +73,8 @@ pub(crate) struct Watchdog {
     pub(crate) interval: Duration,
 }
 
-/// Returns the reason why a configuration's text is refused, if it is. Reads neither a file nor an API that it names, and takes
-/// their lists as empty.
+/// Returns the reason why a configuration with this text is refused; `None` if it is accepted. Its lists of members in a file or in the
+/// API are not read and count as empty.
 pub fn refusal_of(text: &str) -> Option<String> {
     let file = Path::new(FILE);
     let none = (|_: &Path| Ok(Members::new()), |_: &Kubernetes| Ok(Members::new()));
@@ -82,19 +83,20 @@ pub fn refusal_of(text: &str) -> Option<String> {
 }
 
 impl Config {
-    /// Reads `file`, and the file of members that it names.
+    /// Reads the configuration in `file`, and its list of members in another file or in the API.
     pub(crate) fn read(file: &Path, environment: Environment) -> Result<Self, Refusal> {
         Self::read_with(file, environment, Err)
     }
 
-    /// Reads the paths of the socket and the disable file. Ignores faults in the rest, because a running agent can still be
-    /// asked.
+    /// Reads only the paths of the socket and of the disable file. Other values are not checked, because the commands for a running agent
+    /// do not need them.
     pub(crate) fn socket_and_disable_file(file: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
         let raw = Raw::read(file)?;
         Ok((raw.grpc.socket, raw.disable_file))
     }
 
-    /// Reads as [`Config::read`] does. `otherwise` may replace a list of members that cannot be read from a file or the API.
+    /// Reads the configuration as [`Config::read`] does. If the list of members in a file or in the API is unreadable, `otherwise` may
+    /// return another list.
     pub(crate) fn read_with(
         file: &Path,
         environment: Environment,
@@ -162,7 +164,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Refuses settings that do not fit together.
+    /// Refuses values of the configuration that are invalid or contradict each other.
     fn check(&self) -> Result<(), Refusal> {
         let count = self.members.len();
         let Some(own) = self.members.get(&self.node) else {
@@ -199,18 +201,19 @@ impl Config {
         }
     }
 
-    /// Returns the addresses at which this node receives, one for each network.
+    /// Returns the addresses at which this node receives datagrams, one for each network.
     pub(crate) fn own_addresses(&self) -> Vec<SocketAddr> {
         let own = self.members.get(&self.node).map(Vec::as_slice).unwrap_or_default();
         own.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
     }
 
-    /// Returns the quorum of the present members.
+    /// Returns the number of members for a quorum.
     pub(crate) fn quorum(&self) -> usize {
         self.quorum.unwrap_or(self.members.len() / 2 + 1)
     }
 
-    /// Replaces the members by a new list, if it fits the rest.
+    /// Returns the configuration with another list of members. Refuses a list that contradicts the other values, or changes this node's
+    /// own addresses.
     pub(crate) fn with_members(&self, members: Members) -> Result<Self, Refusal> {
         let config = Self { members, ..self.clone() };
         config.check()?;
@@ -222,7 +225,7 @@ impl Config {
     }
 }
 
-/// Reads the file of members, which another program rewrites.
+/// Reads the members from `file`, which another program maintains.
 pub(crate) fn read_members(file: &Path) -> Result<Members, Refusal> {
     let text = regular_file::text_of_at_most(file, LIMIT)
         .map_err(|source| Refusal::NoMembersFile { file: file.to_owned(), source })?;

@@ -28,7 +28,7 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNFED: u8 = 3;
 
-/// The reason why a command fails, as one sentence.
+/// The reason why a command of `fencing-agent` failed, as one sentence.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -41,7 +41,7 @@ enum Failure {
     Printed(#[from] io::Error),
 }
 
-/// Runs `fencing-agent`; `args` follow the program's name.
+/// Runs the program `fencing-agent` and returns its exit code. `args` are the arguments after the program's name.
 pub(crate) fn main(args: &[OsString]) -> u8 {
     let name = OsString::from("fencing-agent");
     let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
@@ -116,7 +116,7 @@ fn serve(places: Places) -> Result<(), Refusal> {
     })
 }
 
-/// Creates a runtime with one thread, for datagrams and for local programs.
+/// Creates a tokio runtime with a single thread, for datagrams and for local clients.
 fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
@@ -136,7 +136,7 @@ fn metrics(places: &Places) -> Result<u8, Failure> {
     printed(Status::read(&places.run_dir)?.metrics())
 }
 
-/// Runs a client of the interface.
+/// Runs a request to a running agent until its answer.
 fn asked<T>(answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     runtime()?.block_on(answer)
 }

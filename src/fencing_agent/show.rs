@@ -9,7 +9,7 @@ fn time(at: Timestamp) -> String {
     utc(at.since_1970().as_secs())
 }
 
-/// Returns a line for each node.
+/// Returns the text that `fencing-agent nodes` prints, with a line for each node.
 pub(super) fn nodes(nodes: &[Node]) -> String {
     let lines = nodes.iter().map(|node| {
         let addresses: Vec<String> =
@@ -40,7 +40,7 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
-/// Returns the line of an event.
+/// Returns the line that `fencing-agent events` prints for an event.
 pub(super) fn event(event: &Event) -> String {
     let name = event.node.as_ref().map(|node| node.name.as_str()).unwrap_or_default();
     let at = event.time.map(time).unwrap_or_default();

@@ -11,12 +11,12 @@ use serde::Serialize;
 use super::shell::state::{Datagrams, Member, State};
 use crate::os::clock;
 
-/// The age from which the state's agent counts as dead or hanging.
+/// Age of a written state from which its agent counts as dead or hanging.
 const STALE: Duration = Duration::from_secs(5);
-/// The states of a member, in the order of the metric.
+/// The states of a member, in the order of their rows in the metrics.
 const STATES: [&str; 5] = ["alive", "suspect", "lost", "left", "unseen"];
 
-/// The reason why there is no status.
+/// The reason why `fencing-agent status` fails.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unknown {
     #[error("fencing-agent does not run on this machine: 'systemctl start fencing-agent'")]
@@ -25,7 +25,7 @@ pub(super) enum Unknown {
     Unreadable(#[from] io::Error),
 }
 
-/// The status as it is shown. Its JSON has these keys.
+/// The status that `fencing-agent status` prints. The keys of its JSON are these fields.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     format: u32,
@@ -96,7 +96,7 @@ impl Status {
         }
     }
 
-    /// Returns whether this node is not fed, and should be.
+    /// Returns whether the watchdog is not fed although it should be.
     pub(super) fn is_unfed(&self) -> bool {
         !self.fed && self.why.is_some()
     }
@@ -105,7 +105,7 @@ impl Status {
         Ok(serde_json::to_string_pretty(self)?)
     }
 
-    /// Returns the status as text, without the last line break.
+    /// Returns the status as text for the operator, without the last line break.
     pub(super) fn text(&self) -> String {
         let mut text = match (&self.why, &self.disarmed) {
             (Some(why), _) => format!("not fed: {why}"),
@@ -143,7 +143,7 @@ impl Status {
         text
     }
 
-    /// Returns the status in the classic text format of Prometheus.
+    /// Returns the status as metrics in Prometheus' text format, without the last line break.
     pub(super) fn metrics(&self) -> String {
         let mut page = Page::default();
         let states = STATES.map(|state| {
@@ -187,7 +187,7 @@ impl Status {
     }
 }
 
-/// A page of metrics, without the last line break.
+/// Metrics in Prometheus' text format, without the last line break.
 #[derive(Default)]
 struct Page(String);
 
@@ -215,7 +215,7 @@ fn count(total: u64) -> f64 {
     total as f64
 }
 
-/// Returns the seconds from `now` to `then`, negative if it has passed. Times are nanoseconds since boot.
+/// Returns the seconds from `now` to `then`, which are negative if `then` is over. Both times are nanoseconds since boot.
 fn seconds_between(now: u64, then: u64) -> f64 {
     let ahead = Duration::from_nanos(then.saturating_sub(now)).as_secs_f64();
     ahead - Duration::from_nanos(now.saturating_sub(then)).as_secs_f64()

@@ -11,13 +11,13 @@ use super::refusal::Refusal;
 use crate::os::regular_file;
 use crate::os::secret::Secret;
 
-/// The least length of a key: the bytes of the file without white space around it.
+/// The shortest key, in bytes, without white space around it in the file.
 const LEAST: usize = 32;
 const LIMIT: u64 = 4_096;
-/// The number of bytes of a key that `keygen` generates.
+/// The number of random bytes in a key that `fencing-agent keygen` generates.
 const MADE: usize = 32;
 
-/// Reads the key. Refuses a file that other users can read.
+/// Reads the shared key. Refuses a file that other users can read, or that belongs to another user.
 pub(crate) fn read(file: &Path) -> Result<Secret, Refusal> {
     let failed = |source: std::io::Error| match source.kind() {
         ErrorKind::NotFound => Refusal::NoKey { file: file.to_owned() },
@@ -42,7 +42,7 @@ pub(crate) fn read(file: &Path) -> Result<Secret, Refusal> {
     Ok(Secret::new(key))
 }
 
-/// Generates a key, as text.
+/// Generates a random shared key, in hexadecimal.
 pub(crate) fn generate() -> Result<String, Refusal> {
     let mut bytes = zeroize::Zeroizing::new([0; MADE]);
     SystemRandom::new().fill(bytes.as_mut()).map_err(|_| Refusal::Random)?;

@@ -9,14 +9,14 @@ use super::refusal::Refusal;
 use crate::adapters::kubernetes::kubeconfig::{self, Access, Pod};
 use crate::adapters::kubernetes::nodes::{self, Failure, Node};
 
-/// The question for the API server, and the access to it.
+/// The settings for the Kubernetes API: the Nodes that are the members, and the access to the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kubernetes {
-    /// The path of a kubeconfig; `None` for the pod's service account.
+    /// Path of a kubeconfig; `None` to use the pod's service account.
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) pod: Option<Pod>,
     pub(crate) node: String,
-    /// The key of the label, which has the group as its value.
+    /// The key of the label that each member's Node has. Its value is the group.
     pub(crate) label: String,
     pub(crate) group: String,
     pub(crate) check_interval: Duration,
@@ -24,7 +24,8 @@ pub(crate) struct Kubernetes {
 }
 
 impl Kubernetes {
-    /// Reads the access anew, because a service account's token is replaced while the agent runs.
+    /// Reads the API server's address and credentials. They are read for each use, because a service account's token is replaced while
+    /// the agent runs.
     pub(crate) fn access(&self) -> Result<Access, Failure> {
         let access = match (&self.kubeconfig, &self.pod) {
             (Some(path), _) => kubeconfig::read(path).map_err(|why| format!("{} {why}", path.display())),
@@ -36,23 +37,24 @@ impl Kubernetes {
         access.map_err(Failure::None)
     }
 
-    /// Lists the group: each Node's name and its addresses of type `InternalIP`.
+    /// Lists the Nodes of the group: the name of each, and its addresses of type `InternalIP`.
     pub(crate) fn list(&self) -> Result<Members, Failure> {
         let nodes = nodes::list(&self.access()?, &format!("{}={}", self.label, self.group), self.api_timeout)?;
         Ok(nodes.into_iter().map(|node| (node.name, node.addresses)).collect())
     }
 
-    /// Reads the own Node by a linearizable read.
+    /// Reads this node's Node object by a linearizable read; `None` if there is none.
     pub(crate) fn read(&self) -> Result<Option<Node>, Failure> {
         nodes::read(&self.access()?, &self.node, self.api_timeout)
     }
 
-    /// Reads the own Node, and the version from which a watch of it can start.
+    /// Reads this node's Node object, and the resource version from which a watch of it can start.
     pub(crate) fn begin(&self) -> Result<(Option<Node>, String), Failure> {
         nodes::begin(&self.access()?, &self.node, self.api_timeout)
     }
 
-    /// Lists the group at the start. Each failure contains a command or setting that resolves it.
+    /// Lists the Nodes of the group at the start, among which this node must be. Each error contains a command or setting that resolves
+    /// it.
     pub(super) fn first_list(&self) -> Result<Members, Refusal> {
         let members = self.list().map_err(refusal)?;
         if members.contains_key(&self.node) {

@@ -50,7 +50,7 @@ impl Raw {
     }
 }
 
-/// One address, or one for each network.
+/// The addresses of a member: one, or one for each network.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Addresses {

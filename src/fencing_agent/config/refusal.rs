@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::watchdog::refusal::Refusal as OfTheDevice;
 
-/// A reason other than wrong arguments.
+/// A reason why the agent refuses to start, other than wrong arguments.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("{file} cannot be read ({source}): 'fencing-agent example > {file}', and fill it in")]
@@ -111,7 +111,7 @@ pub(crate) enum Refusal {
     Random,
 }
 
-/// Returns the refusal of a text that is not TOML, or has an unknown key.
+/// Returns the refusal of a file with the content `text` that is not TOML, or has an unknown key.
 pub(super) fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Refusal {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;

@@ -19,7 +19,7 @@ fn read_in(text: &str, environment: Environment) -> Result<Config, String> {
         .map_err(|why| why.to_string())
 }
 
-/// Reads the example with `old` replaced.
+/// Reads the example configuration after replacing `old` by `new`. The error is the text of the refusal.
 fn with(old: &str, new: &str) -> Result<Config, String> {
     assert!(EXAMPLE.contains(old), "{old}");
     read(&EXAMPLE.replacen(old, new, 1))

@@ -22,27 +22,28 @@ use crate::base::json;
 use crate::fencing_agent::config::Watchdog;
 use crate::os::clock;
 
-/// The time to wait for the end of the thread. `wdctl` may take 10 s.
+/// Longest time to wait for the end of the feeding thread. `wdctl` in it may take 10 s.
 const PATIENCE: Duration = Duration::from_secs(12);
-/// The time limit of a write to the multiplexer.
+/// Time limit of a write to `watchdog-mux`.
 const MUX_TIME: Duration = Duration::from_secs(2);
-/// The sleep of the thread without a device.
+/// Time for which the feeding thread sleeps while no watchdog is open.
 const IDLE: Duration = Duration::from_secs(60);
-/// The multiplexer's time-out, unless its state has another one.
+/// Time-out of the device behind `watchdog-mux`, if its state file contains none.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
 enum Order {
     Arm,
     Disarm,
-    /// The deadline has moved into the future.
+    /// Feed immediately, because the deadline has moved from the past into the future.
     Feed,
-    /// The thread must end. An open device is closed without `V`. The answer follows all earlier orders.
+    /// End the feeding thread, after all earlier orders. An open watchdog is closed without `V`, so that it stays armed. The thread then
+    /// sends the answer.
     End(Sender<()>),
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The deadline in nanoseconds since boot.
+    /// The time until which the watchdog is fed, in nanoseconds since boot.
     until: AtomicU64,
     is_open: AtomicBool,
     fed_at: AtomicU64,
@@ -50,7 +51,7 @@ struct Shared {
     last_error: AtomicI32,
 }
 
-/// The main loop's handle of the thread.
+/// The handle with which the main loop controls the feeding thread.
 #[derive(Debug)]
 pub(crate) struct Feeder {
     shared: Arc<Shared>,
@@ -58,7 +59,7 @@ pub(crate) struct Feeder {
 }
 
 impl Feeder {
-    /// Starts the thread, without opening the device.
+    /// Starts the feeding thread. The watchdog is opened only by [`Feeder::arm`].
     pub(crate) fn start(
         watchdog: Watchdog,
         armed: Armed,
@@ -72,7 +73,7 @@ impl Feeder {
         Ok(Self { shared, orders })
     }
 
-    /// Moves the deadline, as a time since boot.
+    /// Sets the time until which the watchdog is fed, as a duration since boot.
     pub(crate) fn feed_until(&self, until: Duration) {
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         let before = self.shared.until.swap(until, Ordering::SeqCst);
@@ -90,7 +91,7 @@ impl Feeder {
         let _ = self.orders.send(Order::Disarm);
     }
 
-    /// Waits for the pending orders, and ends the thread.
+    /// Waits for the pending orders, and ends the feeding thread.
     pub(crate) fn end(self) {
         let (answer, answered) = mpsc::channel();
         if self.orders.send(Order::End(answer)).is_ok() {
@@ -102,14 +103,14 @@ impl Feeder {
         self.shared.is_open.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of failed feedings, and the last error.
+    /// Returns the number of failed attempts to feed or disarm, and the last error.
     pub(crate) fn failures(&self) -> (u64, io::Error) {
         let error = io::Error::from_raw_os_error(self.shared.last_error.load(Ordering::SeqCst));
         (self.shared.failures.load(Ordering::SeqCst), error)
     }
 }
 
-/// The target of the feeding.
+/// The open watchdog: a device, or a connection to `watchdog-mux`.
 #[derive(Debug)]
 enum Backend {
     Device(Device),
@@ -139,7 +140,7 @@ struct Thread {
     programs: Programs,
     reports: UnboundedSender<Report>,
     open: Option<Backend>,
-    /// The time of the next feeding, in nanoseconds since boot.
+    /// The time from which the watchdog is fed again, in nanoseconds since boot.
     next: u64,
 }
 
@@ -162,7 +163,7 @@ impl Thread {
         }
     }
 
-    /// Feeds if it is time, and returns the time to wait.
+    /// Feeds the watchdog if it is time. Returns the time to wait until the next call.
     fn turn(&mut self) -> Duration {
         let interval = u64::try_from(self.watchdog.interval.as_nanos()).unwrap_or(u64::MAX);
         let now = clock::boot_nanoseconds();
@@ -244,7 +245,7 @@ impl Thread {
         Ok((Backend::Mux(stream), report))
     }
 
-    /// Closes the connection without `V`. The multiplexer then never feeds again.
+    /// Closes the connection to `watchdog-mux` without `V`. `watchdog-mux` then never feeds its device again.
     fn close_mux(&mut self, why: String) {
         self.open = None;
         self.shared.is_open.store(false, Ordering::SeqCst);
@@ -264,7 +265,7 @@ impl Thread {
     }
 }
 
-/// Returns the device and the settings to examine.
+/// Returns the watchdog device and its settings, in the form that [`watchdog::examine`] needs.
 pub(crate) fn wanted(watchdog: &Watchdog) -> Wanted {
     Wanted {
         path: watchdog.device.clone(),
@@ -275,12 +276,12 @@ pub(crate) fn wanted(watchdog: &Watchdog) -> Wanted {
     }
 }
 
-/// Returns whether the path is that of the multiplexer's socket, existing or not.
+/// Returns whether `path` is the socket of `watchdog-mux`, judged by its ending. The socket need not exist.
 pub(crate) fn is_socket(path: &std::path::Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sock")
 }
 
-/// Returns the time-out of the multiplexer's device, from its state.
+/// Returns the time-out of the device behind `watchdog-mux`, from its state file `state`; `None` if it is not there.
 pub(crate) fn mux_timeout(state: &std::path::Path) -> Option<Duration> {
     let text = crate::os::regular_file::text_of_at_most(state, 256 * 1024).ok()?;
     let state: serde_json::Value = json::from_text(&text).ok()?;

@@ -8,6 +8,6 @@ pub(crate) mod hub;
 pub(crate) mod messages;
 pub(crate) mod service;
 
-/// The path of a call. The other one is below it.
+/// The path of the gRPC call `GetAll`. The next constant is the path of `StreamEvents`.
 const GET_ALL: &str = "/fencing.v1.Fencing/GetAll";
 const STREAM_EVENTS: &str = "/fencing.v1.Fencing/StreamEvents";

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::place::Kept;
 use crate::fencing_agent::config::Members;
 
-/// The greatest number of waiting orders. Further ones are dropped.
+/// The largest number of waiting writes. Further ones are dropped.
 const MOST: usize = 64;
-/// The time to wait for the last order at the end.
+/// Longest time to wait for the last write at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 enum Order {
@@ -20,7 +20,7 @@ enum Order {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     orders: SyncSender<Order>,
-    /// A channel that is disconnected once the last order is carried out.
+    /// A channel that is disconnected once the last write is done.
     done: Receiver<()>,
 }
 
@@ -43,7 +43,7 @@ impl Keeper {
         Ok(Self { orders, done })
     }
 
-    /// Writes the reason why this node is not fed, or removes it.
+    /// Writes to disk why this node's watchdog is not fed. `None` removes the file.
     pub(crate) fn remember(&self, reason: Option<String>) {
         let _ = self.orders.try_send(Order::Unfed(reason));
     }
@@ -52,7 +52,7 @@ impl Keeper {
         let _ = self.orders.try_send(Order::Members(members));
     }
 
-    /// Waits briefly for the remaining orders.
+    /// Waits for the remaining writes, for at most [`PATIENCE`].
     pub(crate) fn end(self) {
         drop(self.orders);
         let _ = self.done.recv_timeout(PATIENCE);

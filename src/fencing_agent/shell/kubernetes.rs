@@ -15,31 +15,31 @@ use crate::adapters::kubernetes::nodes::{self, Change, Failure, Node};
 use crate::fencing_agent::config::kubernetes::Kubernetes as Config;
 use crate::os::clock;
 
-/// The duration of a watch before the server ends it.
+/// Duration after which the API server ends a watch.
 const WATCH: Duration = Duration::from_secs(240);
-/// The pause before an API server that did not answer is asked again.
+/// Pause after the API server did not answer.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The pause before a Node is read again after the server refused to watch it from its version on.
+/// Pause before the Node is read again, after the API server refused to watch it from an old version on.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The least time between two lists.
+/// Shortest time between two lists of the group's Nodes.
 const LEAST_INTERVAL: Duration = Duration::from_secs(10);
-/// The time limit of a read that breaks a tie.
+/// Time limit of a read of this node's Node that breaks a tie.
 const READ: Duration = Duration::from_secs(2);
 
-/// The function of a thread.
+/// The function that a thread runs.
 type Thread = Box<dyn FnOnce(Config, UnboundedSender<Report>) + Send>;
 
-/// The handle of the threads.
+/// The handle of the three threads that use the Kubernetes API.
 #[derive(Debug)]
 pub(crate) struct Kubernetes {
     reads: Sender<Duration>,
     lists: Sender<()>,
-    /// The last sign of the watch, in nanoseconds since boot.
+    /// The time at which the watch of this node's Node last received anything, in nanoseconds since boot; 0 before.
     heard: Arc<AtomicU64>,
 }
 
 impl Kubernetes {
-    /// Starts the threads. They end with the process.
+    /// Starts the threads for the Kubernetes API. They end with the process.
     pub(crate) fn start(asked: &Config, reports: &UnboundedSender<Report>) -> std::io::Result<Self> {
         let ((reads, read), (lists, list)) = (mpsc::channel(), mpsc::channel());
         let heard = Arc::new(AtomicU64::new(0));
@@ -58,17 +58,17 @@ impl Kubernetes {
         Ok(Self { reads, lists, heard })
     }
 
-    /// Requests a linearizable read of the own Node. `asked` is the time of the request.
+    /// Requests a linearizable read of this node's Node. `asked` is the time of the request.
     pub(crate) fn read(&self, asked: Duration) {
         let _ = self.reads.send(asked);
     }
 
-    /// Requests the list, because a member of the group is not on it.
+    /// Requests a new list of the group's Nodes, because an unlisted node sends datagrams.
     pub(crate) fn list(&self) {
         let _ = self.lists.send(());
     }
 
-    /// Returns the time since the last sign of the watch.
+    /// Returns the time since the watch of this node's Node last received anything; `None` if it never did.
     pub(crate) fn watch_age(&self) -> Option<Duration> {
         match self.heard.load(Ordering::Relaxed) {
             0 => None,
@@ -77,13 +77,13 @@ impl Kubernetes {
     }
 }
 
-/// Sends a report. Returns whether the receiver still exists.
+/// Sends a report to the main loop. Returns whether the loop still exists.
 fn send(reports: &UnboundedSender<Report>, told: Told) -> bool {
     reports.send(Report::Kubernetes(told)).is_ok()
 }
 
-/// Answers each requested read. Of several waiting requests only the newest counts, because an answer counts from the time of its
-/// request.
+/// Reads this node's Node for each request in `reads`, and reports whether the API server answered. Of several waiting requests only the
+/// newest is served, because an answer counts from the time of its request.
 fn break_ties(asked: &Config, reads: &Receiver<Duration>, reports: &UnboundedSender<Report>) {
     let asked = Config { api_timeout: asked.api_timeout.min(READ), ..asked.clone() };
     while let Ok(first) = reads.recv() {
@@ -95,7 +95,7 @@ fn break_ties(asked: &Config, reads: &Receiver<Duration>, reports: &UnboundedSen
     }
 }
 
-/// Lists the group at each interval, and on request.
+/// Lists the group's Nodes at each interval and for each request in `lists`, and reports the members.
 fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<Report>) {
     let mut failure = None;
     // The list of the start is still fresh.
@@ -117,7 +117,7 @@ fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<
     }
 }
 
-/// Returns a warning if it differs from the last one.
+/// Returns a warning with `words`, unless it equals the last one.
 fn news(last: &mut Option<String>, words: String) -> Option<Told> {
     if last.as_ref() == Some(&words) {
         return None;
@@ -126,12 +126,12 @@ fn news(last: &mut Option<String>, words: String) -> Option<Told> {
     Some(Told::Warning(words))
 }
 
-/// The state of the watch of the own Node.
+/// The watch of this node's Node.
 struct Follower {
     asked: Config,
     reports: UnboundedSender<Report>,
     heard: Arc<AtomicU64>,
-    /// The UID at the first observation. A Node of the same name with another UID is another machine's.
+    /// The Node's UID when it was first observed. A Node with the same name and another UID belongs to another machine.
     uid: Option<String>,
     failure: Option<String>,
     reasons: Option<Vec<String>>,
@@ -155,7 +155,7 @@ impl Follower {
         }
     }
 
-    /// Watches from `version` on, until the Node must be read again.
+    /// Watches the Node from the resource version `version` on. Returns when the Node must be read again.
     fn watch(&mut self, mut version: String) {
         while !self.is_over {
             let watch = self.asked.access().and_then(|access| nodes::watch(&access, &self.asked.node, &version, WATCH));
@@ -201,7 +201,7 @@ impl Follower {
         self.heard.store(clock::boot_nanoseconds(), Ordering::Relaxed);
     }
 
-    /// Reports the reasons to be disarmed, if they have changed.
+    /// Reports the reasons for not using the watchdog, if `node` changes them. `None` is a deleted Node.
     fn look(&mut self, node: Option<&Node>) {
         if self.uid.is_none() {
             self.uid = node.map(|node| node.uid.clone());
@@ -214,7 +214,8 @@ impl Follower {
         }
     }
 
-    /// Reports a failure. The reasons stay unchanged, because an API server that is down changes nothing.
+    /// Reports that the watch failed. The reasons for not using the watchdog stay unchanged, because an unreachable API server changes
+    /// nothing.
     fn failed(&mut self, why: &Failure) {
         let words = format!("the Node {} cannot be watched: {why}", self.asked.node);
         if let Some(told) = news(&mut self.failure, words) {

@@ -7,23 +7,23 @@ use std::path::Path;
 use crate::fencing_agent::config::refusal::Refusal;
 use crate::fencing_agent::config::{Config, read_members};
 
-/// The fingerprint of a file's version: its inode, size and time of modification.
+/// The inode, size and time of modification of a file, which show that it was changed.
 type Print = (u64, u64, i64, i64);
 
-/// The file, as it was last read.
+/// The file of members, as it was last read.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     last: Option<Print>,
 }
 
 impl Lists {
-    /// Starts with the present file.
+    /// Remembers the present file of members as already read.
     pub(crate) fn new(config: &Config) -> Self {
         Self { last: config.members_file.as_deref().and_then(print) }
     }
 
-    /// Returns the configuration with the new list, once after each change of the file. A list that does not fit, or a missing
-    /// file, is reported once.
+    /// Returns the configuration with the new list, once after each change of the file of members. An invalid list or a missing file is
+    /// an error, also once.
     pub(crate) fn changed(&mut self, config: &Config) -> Result<Option<Config>, Refusal> {
         let Some(file) = &config.members_file else { return Ok(None) };
         let found = print(file);

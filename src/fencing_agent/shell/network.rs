@@ -12,10 +12,10 @@ use tokio::io::unix::AsyncFd;
 use super::readable::readable;
 use crate::fencing_agent::config::refusal::Refusal;
 
-/// The longest datagram in bytes.
+/// The longest datagram that is received, in bytes.
 pub(super) const LONGEST: usize = 65_536;
 
-/// Returns the interface of each of this machine's addresses.
+/// Returns the interface of each of this machine's addresses, by address.
 pub(crate) fn interfaces() -> BTreeMap<IpAddr, String> {
     let found = getifaddrs().into_iter().flatten().filter_map(|found| {
         let address = found.address?;
@@ -26,7 +26,7 @@ pub(crate) fn interfaces() -> BTreeMap<IpAddr, String> {
     found.collect()
 }
 
-/// Returns the interfaces of these addresses. Refuses an address that is on none.
+/// Returns the interface of each of `addresses`. Refuses an address that no interface of this machine has.
 pub(crate) fn own_interfaces(addresses: &[SocketAddr]) -> Result<Vec<String>, Refusal> {
     let interfaces = interfaces();
     let own = addresses
@@ -35,7 +35,7 @@ pub(crate) fn own_interfaces(addresses: &[SocketAddr]) -> Result<Vec<String>, Re
     own.collect()
 }
 
-/// Binds one socket for each address.
+/// Binds a UDP socket to each of `addresses`.
 pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<UdpSocket>, Refusal> {
     let bound = addresses.iter().map(|address| {
         let socket = UdpSocket::bind(address).and_then(|socket| {
@@ -50,29 +50,29 @@ pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<UdpSocket>, Refusal> 
     bound.collect()
 }
 
-/// The sockets, by network. Only a readable socket wakes the loop. A socket of the runtime would also wake it for each datagram
-/// that was sent.
+/// The UDP sockets, one for each network. They wake the main loop only when a datagram arrived. Sockets of the tokio runtime would also
+/// wake it for each datagram that was sent.
 #[derive(Debug)]
 pub(crate) struct Networks {
     sockets: Vec<AsyncFd<UdpSocket>>,
-    /// The network that is read first, so that none delays the others.
+    /// The network that is read first. It changes, so that no network delays the others.
     turn: usize,
 }
 
 impl Networks {
-    /// Registers the sockets, which must not block. Needs a runtime.
+    /// Registers the sockets, which must be nonblocking. Must be called inside a tokio runtime.
     pub(super) fn new(sockets: Vec<UdpSocket>) -> io::Result<Self> {
         let sockets = sockets.into_iter().map(readable).collect::<io::Result<_>>()?;
         Ok(Self { sockets, turn: 0 })
     }
 
-    /// Sends without waiting. An error means a lost datagram.
+    /// Sends a datagram without waiting. An error means that the datagram is lost.
     pub(super) fn send(&self, network: usize, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let socket = self.sockets.get(network).ok_or(Errno::ENETUNREACH)?;
         socket.get_ref().send_to(datagram, to).map(drop)
     }
 
-    /// Waits for a datagram. Returns its network and length. Ignores the kernel's errors about earlier datagrams.
+    /// Waits for a datagram. Returns its network and its length. Ignores the kernel's errors about datagrams that were sent before.
     pub(super) async fn receive(&mut self, buffer: &mut [u8]) -> (usize, usize) {
         let Self { sockets, turn } = self;
         std::future::poll_fn(|context| {

@@ -11,35 +11,35 @@ use crate::fencing_agent::config::Members;
 use crate::os::beneath::Dir;
 use crate::os::{clock, proc};
 
-/// The directory of a running agent's files and of its disable file.
+/// Default directory of the files that a running agent needs until the next boot.
 pub(crate) const RUN_DIR: &str = "/run/fencing-agent";
-/// The directory of files that outlive a boot.
+/// Default directory of the files that a boot must not delete.
 pub(crate) const STATE_DIR: &str = "/var/lib/tandem/fencing-agent";
 
 const NUMBER: &str = "number";
 const UNFED: &str = "unfed.json";
 const MEMBERS: &str = "members.json";
 const ARMED: &str = "armed";
-/// The name of the file that `status` reads.
+/// Name of the file from which `fencing-agent status` reads the agent's state.
 pub(crate) const STATUS: &str = "status.json";
 const LIMIT: u64 = 1024 * 1024;
 
-/// Creates a directory and its parents, for root only.
+/// Creates a directory and its parents. Only root may access them.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The directory of files that outlive a boot, opened for use.
+/// The files that a boot must not delete, in their directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     dir: PathBuf,
 }
 
-/// The reason why the machine was not fed.
+/// The reason why an agent did not feed the watchdog, as it is written to disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Unfed {
     boot: String,
-    /// The time of the write, for people.
+    /// Time of the write as text, for the log.
     at: String,
     reason: String,
 }
@@ -53,7 +53,8 @@ impl Kept {
         Dir::open(&self.dir)
     }
 
-    /// Takes the number of this start. It is above all earlier ones. If the file was lost, the wall clock ensures that.
+    /// Returns the number of this start, and writes it to disk. The number is higher than all earlier ones. If the file was lost, the
+    /// wall clock ensures this.
     pub(crate) fn take_number(&self) -> io::Result<u64> {
         let dir = self.open()?;
         let last: u64 = match dir.own_text(NUMBER, LIMIT) {
@@ -67,7 +68,7 @@ impl Kept {
         Ok(number)
     }
 
-    /// Writes the reason why the machine is not fed, or removes it.
+    /// Writes the reason why the watchdog is not fed. `None` removes the file.
     pub(crate) fn remember_unfed(&self, reason: Option<&str>) -> io::Result<()> {
         let dir = self.open()?;
         let Some(reason) = reason else {
@@ -80,7 +81,8 @@ impl Kept {
         dir.replace(UNFED, &serde_json::to_vec(&unfed)?, 0o600)
     }
 
-    /// Returns and removes the reason why an earlier boot ended unfed.
+    /// Returns the reason why the watchdog was not fed at the end of an earlier boot, and removes the file. Returns `None` if there is no
+    /// reason.
     pub(crate) fn take_unfed(&self) -> Option<String> {
         let dir = self.open().ok()?;
         let unfed: Unfed = serde_json::from_slice(&dir.own_file(UNFED, LIMIT).ok()?).ok()?;
@@ -91,19 +93,19 @@ impl Kept {
         Some(format!("{} ({})", unfed.reason, unfed.at))
     }
 
-    /// Stores the list, for a start that cannot read it.
+    /// Writes the list of members to disk, for a later start that cannot read its own list.
     pub(crate) fn keep_members(&self, members: &Members) -> io::Result<()> {
         self.open()?.replace(MEMBERS, &serde_json::to_vec(members)?, 0o600)
     }
 
-    /// Returns the last stored list.
+    /// Returns the list of members that was last written to disk; `None` if there is none.
     pub(crate) fn members(&self) -> Option<Members> {
         let bytes = self.open().ok()?.own_file(MEMBERS, LIMIT).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 }
 
-/// The note that a device was opened and not disarmed since. It ends with the boot.
+/// A file which shows that an agent opened the watchdog and has not disarmed it since. A boot deletes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
     dir: PathBuf,
@@ -114,7 +116,7 @@ impl Armed {
         Self { dir: dir.to_owned() }
     }
 
-    /// Returns whether an earlier agent has left a device running, and if so, whether it has the magic close.
+    /// Returns `None` if no earlier agent has left the watchdog running. Otherwise returns whether the watchdog has the magic close.
     pub(crate) fn read(&self) -> Option<bool> {
         let text = Dir::open(&self.dir).and_then(|dir| dir.own_text(ARMED, LIMIT)).ok()?;
         Some(text.trim() == "magic close")

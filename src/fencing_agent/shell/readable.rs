@@ -8,10 +8,10 @@ use nix::sys::timerfd::TimerFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// An owner of a descriptor, which keeps the same one as long as it lives.
+/// A type that owns a file descriptor, and keeps the same one for its whole life.
 pub(super) trait Owner: AsRawFd {}
 
-/// The kernel's timer, in the form that the runtime accepts.
+/// A timer of the kernel, as an [`Owner`].
 #[derive(Debug)]
 pub(super) struct Timer(pub(super) TimerFd);
 
@@ -24,7 +24,7 @@ impl AsRawFd for Timer {
 impl Owner for UdpSocket {}
 impl Owner for Timer {}
 
-/// Registers a descriptor with the present runtime.
+/// Registers a file descriptor with the present tokio runtime, only for reading.
 #[expect(deprecated, reason = "its successor is unsafe because a type may give away another descriptor; no Owner does")]
 pub(super) fn readable<T: Owner>(of: T) -> io::Result<AsyncFd<T>> {
     AsyncFd::with_interest(of, Interest::READABLE)

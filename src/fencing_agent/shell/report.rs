@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fencing_agent::config::Members;
 
-/// A report of a thread to the loop.
+/// A report from a thread to the main loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
     Opened {
@@ -16,27 +16,27 @@ pub(crate) enum Report {
     NotOpened {
         why: String,
     },
-    /// The multiplexer's connection was closed without `V`, or was lost. The machine resets.
+    /// The connection to `watchdog-mux` was closed without `V`, or was lost. The machine will reset.
     MuxClosed {
         why: String,
     },
-    /// A signal asks for the end.
+    /// A signal requested the end of the agent.
     Terminate,
-    /// A report of the threads for the Kubernetes API.
+    /// A report from a thread that uses the Kubernetes API.
     Kubernetes(Told),
 }
 
-/// A report of the threads for the Kubernetes API.
+/// A report from a thread that uses the Kubernetes API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// The group's Nodes.
+    /// The members, from the list of the group's Nodes.
     Listed(Members),
-    /// The API's present reasons to be disarmed.
+    /// The present reasons for not using the watchdog, from this node's Node.
     Maintenance(Vec<String>),
-    /// A read that was requested at this time was answered.
+    /// The API server answered a read that was requested at this time since boot.
     Answered(Duration),
-    /// A read that was requested at this time was not answered.
+    /// The API server did not answer a read that was requested at this time since boot.
     Failed(Duration),
-    /// A warning for the log, about a new condition.
+    /// A warning for the log, about a condition that is new.
     Warning(String),
 }

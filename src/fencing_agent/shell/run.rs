@@ -29,12 +29,12 @@ use crate::fencing_agent::config::Config;
 use crate::fencing_agent::core::{self, Agent, Change, ChangeKind, Event, MemberView, Name, Output, Snapshot};
 use crate::os::{clock, notify};
 
-/// The interval at which the state is compared with the last written one, and files are checked.
+/// Interval at which the state is written if it changed, and files are checked for changes.
 const TICK: Duration = Duration::from_secs(1);
-/// The number of datagrams that are read before the clock has its turn.
+/// The number of datagrams that are read before clients and signals have their turn.
 const BATCH: usize = 256;
 
-/// The loop, with all that it works on.
+/// The main loop, with everything that it needs.
 #[derive(Debug)]
 pub(crate) struct Shell {
     pub(crate) config: Config,
@@ -43,7 +43,7 @@ pub(crate) struct Shell {
     pub(crate) sealer: Sealer,
     pub(crate) networks: Networks,
     pub(crate) alarm: Alarm,
-    /// This node's interface on each network.
+    /// The name of this node's interface on each network.
     pub(crate) interfaces: Vec<String>,
     pub(crate) feeder: Feeder,
     pub(crate) reports: UnboundedReceiver<Report>,
@@ -53,12 +53,12 @@ pub(crate) struct Shell {
     pub(crate) writer: Writer,
     pub(crate) kubernetes: Option<Kubernetes>,
     pub(crate) chronicle: Chronicle,
-    /// The service manager's socket.
+    /// The socket of the service manager (`NOTIFY_SOCKET`); `None` if there is none.
     pub(crate) service: Option<OsString>,
     pub(crate) work: Work,
 }
 
-/// The data that changes while the loop runs.
+/// The data that only the main loop changes.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     addresses: BTreeMap<Name, Vec<SocketAddr>>,
@@ -71,13 +71,13 @@ pub(crate) struct Work {
     identity: Option<String>,
     timeout: Duration,
     maintenance: Option<Vec<String>>,
-    /// The own Node's reasons to be disarmed, once the API has shown it.
+    /// The reasons for not using the watchdog, from this node's Node; `None` until the API server has answered.
     of_node: Option<Vec<String>>,
     feeding_failures: u64,
     is_state_written: bool,
 }
 
-/// The reason why a wait ended.
+/// The event that ended a wait of the main loop.
 enum Found {
     Datagram { network: usize, length: usize },
     Report(Report),
@@ -85,7 +85,7 @@ enum Found {
 }
 
 impl Shell {
-    /// Runs until the core ends. The device is then disarmed, if the core has requested that.
+    /// Runs the main loop until the core requests the end. Orders to the feeding thread are carried out before it returns.
     pub(crate) async fn run(mut self) {
         let networks = self.interfaces.len();
         self.work.sent = vec![0; networks];
@@ -127,7 +127,7 @@ impl Shell {
         }
     }
 
-    /// Handles a datagram and those that follow it.
+    /// Passes a datagram, and those that arrived after it, to the core. Returns whether the agent must end.
     async fn receive(&mut self, network: usize, length: usize, buffer: &mut [u8]) -> bool {
         let (mut network, mut length) = (network, length);
         for _ in 0..BATCH {
@@ -163,7 +163,7 @@ impl Shell {
         false
     }
 
-    /// Handles a report of the feeding thread.
+    /// Passes a report of a thread to the core. Returns whether the agent must end.
     fn reported(&mut self, report: Report) -> bool {
         let device = self.config.watchdog.device.display().to_string();
         let event = match report {
@@ -191,7 +191,7 @@ impl Shell {
         self.handle(event)
     }
 
-    /// Carries out the outputs of `event`, and returns whether that is the end.
+    /// Passes `event` to the core, and carries out the outputs. Returns whether the agent must end.
     fn handle(&mut self, event: Event) -> bool {
         let draws = &mut self.work.draws;
         let outputs = self.agent.handle(now(), event, &mut || draws.next());
@@ -246,7 +246,7 @@ impl Shell {
         });
     }
 
-    /// Returns the list for local clients.
+    /// Returns the members that are present, for local clients.
     fn nodes(&self) -> Vec<messages::Node> {
         let members = self.agent.snapshot(now()).members;
         let present = members.iter().filter(|member| member.state.is_present());
@@ -262,7 +262,7 @@ impl Shell {
         messages::Node { name: name.to_string(), addresses: named.collect(), prev_disconnect_time: lost_at.map(wall) }
     }
 
-    /// Applies the list of the configuration: the known senders, and the addresses of members.
+    /// Applies the members of the configuration to the sealer and to the addresses. Returns their names.
     fn list(&mut self) -> Vec<Name> {
         self.sealer.list(self.config.members.keys().map(String::as_str));
         let port = self.config.port;
@@ -272,7 +272,7 @@ impl Shell {
         self.work.addresses.keys().cloned().collect()
     }
 
-    /// Checks for changed files, and writes the state if it is due.
+    /// Checks the disable file and the file of members, and writes the state if it is due. Returns whether the agent must end.
     fn tick(&mut self) -> bool {
         let mut is_end = false;
         is_end |= self.maintain();
@@ -284,7 +284,7 @@ impl Shell {
         is_end
     }
 
-    /// Writes the state, and logs news since the last second.
+    /// Writes the state of the agent, and logs new failures of feeding and writing.
     fn report(&mut self) {
         let (failures, error) = self.feeder.failures();
         if failures > 0 && self.work.feeding_failures == 0 {
@@ -357,7 +357,7 @@ impl Shell {
         rows.collect()
     }
 
-    /// Reports to the service manager that the agent serves. The state has been written before.
+    /// Reports to the service manager that the agent is ready. The first state must already be written.
     fn announce(&self) {
         let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
         if let Err(error) = sent {
@@ -393,7 +393,7 @@ fn of_core(line: core::Line) -> chronicle::Line {
     chronicle::Line { weight, text: line.text }
 }
 
-/// Returns the wall-clock time for a time since boot.
+/// Converts a time since boot to wall-clock time.
 fn wall(at: Duration) -> messages::Timestamp {
     let ago = now().saturating_sub(at);
     messages::Timestamp::of(Duration::from_millis(clock::wall_millis()).saturating_sub(ago))

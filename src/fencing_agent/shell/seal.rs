@@ -13,27 +13,28 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::os::secret::Secret;
 
-/// The beginning of each datagram. memberlist's datagrams begin with a byte below 16, or 244.
+/// The first bytes of each datagram. Datagrams of memberlist begin with a byte below 16, or with 244.
 const MAGIC: &[u8; 4] = b"TFA1";
-/// The salt that separates these keys from others of the same secret.
+/// The salt of the key derivation, which separates these keys from other keys with the same secret.
 const SALT: &[u8] = b"tandem fencing-agent datagrams 1";
-/// The number of counters that a datagram may be behind the newest one. Members and networks share one counter.
+/// The number of counters by which a datagram may be older than the newest one of its sender. A sender has one counter for all receivers
+/// and networks.
 const WINDOW: u64 = 4_096;
 const WORDS: usize = 64;
 const TAG: usize = 16;
-/// The size of a start: its number and 8 random bytes.
+/// The size of a [`Start`] in bytes: a number of 8 bytes and 8 random bytes.
 const START: usize = 16;
 
-/// The reason why a datagram is dropped, which is also the label of the metric.
+/// The reason why a received datagram is dropped. It is also the label of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dropped {
-    /// The datagram is not this program's.
+    /// The datagram is of another program.
     Foreign,
-    /// The sender is not listed.
+    /// The sender is not in the list of members.
     Unlisted,
-    /// The seal is of another key, group or receiver, or is damaged.
+    /// The seal does not fit: it has another key, group, receiver or network, or is damaged.
     Seal,
-    /// The datagram was seen before, or is from an earlier start of the sender.
+    /// The datagram was received before, or is from an earlier start of the sender's agent.
     Replay,
 }
 
@@ -48,10 +49,10 @@ impl Dropped {
     }
 }
 
-/// A start of a sender: its number, which rises, and random bytes that no other start has.
+/// The identity of one start of a sender's agent: a number that rises with each start, and random bytes that no other start has.
 type Start = [u8; START];
 
-/// Seals and opens the datagrams of one group.
+/// The keys and counters with which the datagrams of one group are sealed and opened.
 #[derive(Debug)]
 pub(crate) struct Sealer {
     own: String,
@@ -64,7 +65,7 @@ pub(crate) struct Sealer {
     senders: BTreeMap<String, Sender>,
 }
 
-/// The state of a sender's newest start.
+/// The newest known start of a sender's agent, its key, and the counters that were received.
 #[derive(Debug)]
 struct Sender {
     start: Start,
@@ -73,7 +74,7 @@ struct Sender {
 }
 
 impl Sealer {
-    /// Creates the sealer of the start `number`; `None` if the kernel gives no random bytes.
+    /// Creates the sealer for this node's start `number`. Returns `None` if the kernel provides no random bytes.
     pub(crate) fn new(secret: &Secret, group: &str, own: &str, number: u64) -> Option<Self> {
         let root = Salt::new(HKDF_SHA256, SALT).extract(secret.reveal());
         let mut start = [0; START];
@@ -92,13 +93,13 @@ impl Sealer {
         })
     }
 
-    /// Replaces the list of known senders.
+    /// Replaces the list of members from which datagrams are accepted.
     pub(crate) fn list<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         self.listed = names.into_iter().filter(|name| *name != self.own).map(str::to_owned).collect();
         self.senders.retain(|name, _| self.listed.contains(name));
     }
 
-    /// Returns the datagram for `to`; `None` once all counters are used.
+    /// Returns a sealed datagram for the member `to`. Returns `None` after the last counter was used.
     pub(crate) fn seal(&mut self, to: &str, network: usize, payload: &[u8]) -> Option<Vec<u8>> {
         self.counter = self.counter.checked_add(1)?;
         let mut datagram = header(&self.own, &self.start, self.counter)?;
@@ -109,7 +110,7 @@ impl Sealer {
         Some(datagram)
     }
 
-    /// Returns the sender and the payload of a datagram that arrived on `network`.
+    /// Checks and opens a datagram that arrived on `network`. Returns the sender's name and the payload.
     pub(crate) fn open(&mut self, datagram: &[u8], network: usize) -> Result<(String, Vec<u8>), Dropped> {
         let parts = Parts::of(datagram).ok_or(Dropped::Foreign)?;
         if !self.listed.contains(parts.name) {
@@ -144,7 +145,7 @@ impl Sealer {
     }
 }
 
-/// The parts of a datagram.
+/// The parts of a received datagram, not yet authenticated.
 struct Parts<'a> {
     header: &'a [u8],
     name: &'a str,
@@ -176,7 +177,7 @@ fn header(name: &str, start: &Start, counter: u64) -> Option<Vec<u8>> {
     Some(header)
 }
 
-/// Returns the additional data that is authenticated with the payload.
+/// Returns the data that is authenticated together with the payload: the header, the network and the receiver.
 fn bound(header: &[u8], to: &str, network: usize) -> Vec<u8> {
     let network = u8::try_from(network).unwrap_or(u8::MAX);
     header.iter().copied().chain([network]).chain(to.bytes()).collect()
@@ -188,7 +189,7 @@ fn nonce(counter: u64) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-/// Derives the key of one start of one sender of a group. Lengths keep names apart.
+/// Derives the key for one start of one sender in a group. The length of the group's name is included, so that no two names run together.
 fn derive(root: &Prk, group: &str, name: &str, start: &Start) -> Option<LessSafeKey> {
     let group_length = u64::try_from(group.len()).ok()?.to_be_bytes();
     let info: [&[u8]; 4] = [&group_length, group.as_bytes(), start, name.as_bytes()];
@@ -196,11 +197,11 @@ fn derive(root: &Prk, group: &str, name: &str, start: &Start) -> Option<LessSafe
     Some(LessSafeKey::new(key))
 }
 
-/// The counters that have been seen: the newest, and which of the recent ones.
+/// The counters that were received from a sender: the newest one, and those shortly before it.
 #[derive(Debug)]
 struct Seen {
     newest: u64,
-    /// A ring of bits. A counter's bit is at the counter modulo the window.
+    /// A ring of bits, one for each of the newest [`WINDOW`] counters. The bit of a counter is at the counter modulo `WINDOW`.
     bits: [u64; WORDS],
 }
 
@@ -211,7 +212,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Records `counter`, and returns whether it is new. A counter that is too old for the ring counts as seen.
+    /// Records `counter`, and returns whether it was not received before. A counter that is too old for the ring counts as received.
     fn note(&mut self, counter: u64) -> bool {
         if counter.saturating_add(WINDOW) <= self.newest {
             return false;

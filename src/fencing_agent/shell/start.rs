@@ -29,7 +29,7 @@ use crate::fencing_agent::config::{Config, Environment, key};
 use crate::fencing_agent::core::{self, Agent, OnQuorumLoss, Settings};
 use crate::os::{clock, daemon, proc};
 
-/// The paths that the agent uses.
+/// The paths of the configuration and of the agent's directories.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) config: PathBuf,
@@ -37,7 +37,7 @@ pub(crate) struct Places {
     pub(crate) state_dir: PathBuf,
 }
 
-/// The inputs of the process.
+/// The values that the process passes to the agent.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) places: Places,
@@ -46,7 +46,7 @@ pub(crate) struct Given {
     pub(crate) signals: SignalFd,
 }
 
-/// An agent that is ready to run.
+/// An agent that is ready to run, with the socket for local clients.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) shell: Shell,
@@ -54,7 +54,7 @@ pub(crate) struct Started {
     pub(crate) listener: std::os::unix::net::UnixListener,
 }
 
-/// Starts all but the loop. Needs a runtime.
+/// Prepares everything that the agent needs, and starts its threads, but not the main loop. Must be called inside a tokio runtime.
 pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     let Given { places, environment, service, signals } = given;
     for path in [&places.run_dir, &places.state_dir] {
@@ -119,7 +119,8 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     Ok(Started { shell, hub, listener })
 }
 
-/// Reads the configuration. Replaces an unreadable list of members by the last stored one, and returns the reason.
+/// Reads the configuration. If its list of members is unreadable, uses the list that was last written to disk, and also returns the
+/// reason.
 fn read(file: &Path, environment: Environment, kept: &Kept) -> Result<(Config, Option<Refusal>), Refusal> {
     let why = std::cell::Cell::new(None);
     let config = Config::read_with(file, environment, |refusal| {
@@ -135,7 +136,7 @@ fn read(file: &Path, environment: Environment, kept: &Kept) -> Result<(Config, O
     Ok((config, why.take()))
 }
 
-/// Returns whether an earlier agent has left the device running. Opens nothing.
+/// Checks that the watchdog can be used, without opening it. Returns whether an earlier agent has left it running.
 pub(crate) fn check_watchdog(config: &Config, run_dir: &Path) -> Result<bool, Refusal> {
     if config.on_quorum_loss != OnQuorumLoss::Watchdog {
         return Ok(false);
@@ -155,7 +156,7 @@ pub(crate) fn check_watchdog(config: &Config, run_dir: &Path) -> Result<bool, Re
     Ok(examined.is_running().unwrap_or_else(|| Armed::in_dir(run_dir).read().is_some()))
 }
 
-/// Checks the watchdog as [`check_watchdog`] does, where the running agent itself may hold the device.
+/// Checks the watchdog as [`check_watchdog`] does. A device that is open in a running agent is no fault.
 pub(crate) fn check_watchdog_of_another(config: &Config, run_dir: &Path) -> Result<(), Refusal> {
     match check_watchdog(config, run_dir) {
         Err(Refusal::Device(OfTheDevice::Held { holder, .. })) if holder.name == "fencing-agent" => Ok(()),
@@ -189,7 +190,8 @@ mod tests {
     use super::*;
     use crate::fencing_agent::config::{EXAMPLE, Members};
 
-    /// Without the stored list, a start that cannot read its list would have a quorum of none.
+    /// Asserts that a start which cannot read its list of members uses the list that was last written to disk. Otherwise it could not
+    /// know the quorum.
     #[test]
     fn a_list_that_cannot_be_read_is_the_last_one_that_was() {
         let dir = tempfile::tempdir().unwrap();

@@ -12,10 +12,10 @@ use crate::os::beneath::Dir;
 use crate::os::{clock, proc};
 
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// The interval at which an unchanged state is written. A reader regards a state older than 5 s as a dead agent's.
+/// Interval at which an unchanged state is written. `fencing-agent status` treats an agent as dead if its state is older than 5 s.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The state. `written` and `deadline` are nanoseconds since boot. The page of metrics has relative times.
+/// The state of a running agent, as it is written for `status` and `metrics`. `written` and `deadline` are nanoseconds since boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) boot: String,
@@ -42,16 +42,15 @@ pub(crate) struct State {
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) dropped: BTreeMap<String, u64>,
     pub(crate) api_up: Option<bool>,
-    /// The seconds since the last sign of the watch of the own Node.
+    /// Seconds since the watch of this node's Node last received anything; `None` without a watch.
     pub(crate) watch_age: Option<f64>,
     pub(crate) members: Vec<Member>,
 }
 
-/// A writer of the states of a running agent. It skips unchanged states, because a new file each second was a quarter of an idle
-/// agent's cost.
+/// A writer of the agent's state that skips unchanged states. A new file each second was a quarter of an idle agent's cost.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    /// The kernel's id of this boot, which does not change under a running process.
+    /// The kernel's id of this boot.
     pub(crate) boot: String,
     last: Option<State>,
 }
@@ -61,7 +60,7 @@ impl Writer {
         Self { boot: proc::boot_id(), last: None }
     }
 
-    /// Writes the state at once if it has news, and each [`QUIET`] otherwise.
+    /// Writes the state immediately if it contains news. Otherwise writes it if the last write was [`QUIET`] ago.
     pub(crate) fn write(&mut self, state: State, dir: &Path) -> io::Result<()> {
         if self.last.as_ref().is_some_and(|last| !state.is_due(last)) {
             return Ok(());
@@ -74,7 +73,7 @@ impl Writer {
     }
 }
 
-/// The number of datagrams that were sent or received on a network.
+/// The number of datagrams that were sent or received on one network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Datagrams {
     pub(crate) direction: String,
@@ -86,20 +85,20 @@ pub(crate) struct Datagrams {
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) state: String,
-    /// The seconds since the newest answered challenge was sent, by network.
+    /// Seconds since the newest answered challenge was sent, for each network; `None` if none was answered.
     pub(crate) contacts: Vec<Option<f64>>,
-    /// The round trip in milliseconds.
+    /// The mean round-trip time, in milliseconds; `None` before the first answer.
     pub(crate) round_trip: Option<f64>,
 }
 
 impl State {
-    /// Returns whether the state must be written, if `last` was written last.
+    /// Returns whether this state must be written, after the state `last` was written.
     fn is_due(&self, last: &Self) -> bool {
         self.written.saturating_sub(last.written) >= u64::try_from(QUIET.as_nanos()).unwrap_or(u64::MAX)
             || self.news() != last.news()
     }
 
-    /// Returns the state without the parts that change each second on an idle node: times, counts and round trips.
+    /// Returns the state without the times, counts and round trips that change each second even on an idle node.
     fn news(&self) -> Self {
         let news = |member: &Member| Member { contacts: Vec::new(), round_trip: None, ..member.clone() };
         Self {
@@ -117,7 +116,7 @@ impl State {
         Dir::open(dir)?.replace(STATUS, &serde_json::to_vec(self)?, 0o600)
     }
 
-    /// Reads the state; `None` if no agent has written one since this boot, or if the last one ended cleanly.
+    /// Reads the agent's state. Returns `None` if no agent has written one since this boot, or if the last agent ended cleanly.
     pub(crate) fn read(dir: &Path) -> io::Result<Option<Self>> {
         match Dir::open(dir).and_then(|dir| dir.own_file(STATUS, LIMIT)) {
             Ok(bytes) => {
@@ -132,7 +131,7 @@ impl State {
         Dir::open(dir)?.remove(STATUS)
     }
 
-    /// Returns the age of the state.
+    /// Returns the time since this state was written.
     pub(crate) fn age(&self) -> Duration {
         Duration::from_nanos(clock::boot_nanoseconds().saturating_sub(self.written))
     }

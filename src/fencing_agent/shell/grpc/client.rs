@@ -12,10 +12,10 @@ use tonic_prost::ProstCodec;
 use super::messages::{AllNodes, Empty, Event, Node};
 use super::{GET_ALL, STREAM_EVENTS};
 
-/// The time limit of an answer. Events have none.
+/// Time limit of connecting and of `GetAll`. A stream of events has none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The reason why there is no answer.
+/// The reason why a running agent did not answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unserved {
     #[error("the agent cannot be reached at {socket} ({why}): 'systemctl status fencing-agent'")]
@@ -28,14 +28,14 @@ fn refused(status: &Status) -> Unserved {
     Unserved::Refused { code: format!("{:?}", status.code()), message: status.message().to_owned() }
 }
 
-/// A connection to the agent.
+/// A gRPC connection to a running agent.
 #[derive(Debug)]
 pub(crate) struct Client {
     grpc: Grpc<Channel>,
 }
 
 impl Client {
-    /// Connects to the agent. Needs a runtime.
+    /// Connects to the running agent at `socket`. Must be called inside a tokio runtime.
     pub(crate) async fn connect(socket: &Path) -> Result<Self, Unserved> {
         let unreached = |why: String| Unserved::Unreached { socket: socket.to_owned(), why };
         let endpoint =
@@ -48,7 +48,7 @@ impl Client {
         Ok(Self { grpc: Grpc::new(connected.map_err(why)?) })
     }
 
-    /// Returns the members that are reachable.
+    /// Returns the members that are reachable, as the agent's list has them.
     pub(crate) async fn nodes(&mut self) -> Result<Vec<Node>, Unserved> {
         self.ready().await?;
         let codec = ProstCodec::<Empty, AllNodes>::default();
@@ -58,7 +58,7 @@ impl Client {
         Ok(answer.map_err(|status| refused(&status))?.into_inner().nodes)
     }
 
-    /// Subscribes to events. Returns once the server has registered the subscription.
+    /// Subscribes to events of the agent. Returns once the server has registered the subscription.
     pub(crate) async fn events(&mut self) -> Result<Events, Unserved> {
         self.ready().await?;
         let codec = ProstCodec::<Empty, Event>::default();
@@ -73,7 +73,7 @@ impl Client {
     }
 }
 
-/// A subscription to events.
+/// A subscription to the events of a running agent.
 #[derive(Debug)]
 pub(crate) struct Events {
     stream: Streaming<Event>,

@@ -11,10 +11,10 @@ use tonic::codegen::tokio_stream::Stream;
 
 use super::messages::{AllNodes, Event, Node};
 
-/// The number of events that a client may be behind.
+/// The largest number of events that a client has not received yet. A slower client is disconnected.
 const BEHIND: usize = 1_024;
 
-/// The list and its subscribers. Clones share them.
+/// The member list for local clients, and the clients that subscribe to its events. Clones share the same data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hub {
     inner: Arc<Mutex<Inner>>,
@@ -32,7 +32,8 @@ impl Hub {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list and sends its changes, in one step. So a client that asks after an event sees it in the list.
+    /// Replaces the member list and sends its changes to the subscribers, as one step. A client that queries the list after an event
+    /// therefore sees the change.
     pub(crate) fn publish(&self, nodes: Vec<Node>, events: &[Event]) {
         let mut inner = self.inner();
         inner.nodes = nodes;
@@ -47,7 +48,7 @@ impl Hub {
         inner.subscribers.retain(|(sender, _)| !sender.is_closed());
     }
 
-    /// Ends all streams, including later ones.
+    /// Ends the streams of all subscribers, and those that are opened later.
     pub(crate) fn end(&self) {
         let mut inner = self.inner();
         inner.has_ended = true;
@@ -58,7 +59,7 @@ impl Hub {
         AllNodes { nodes: self.inner().nodes.clone() }
     }
 
-    /// Returns a stream of all events from now on.
+    /// Returns a stream of all events that occur from now on.
     pub(super) fn subscribe(&self) -> Subscription {
         let (sender, receiver) = channel(BEHIND);
         let has_lagged = Arc::new(AtomicBool::new(false));
@@ -70,7 +71,7 @@ impl Hub {
     }
 }
 
-/// The events of one client. The status at its end has the reason.
+/// The stream of events for one client. Its last item is a status with the reason for the end.
 #[derive(Debug)]
 pub(super) struct Subscription {
     receiver: Receiver<Event>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(crate) struct Empty {}
 
-/// `google.protobuf.Timestamp`.
+/// The protobuf message `google.protobuf.Timestamp`.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(crate) struct Timestamp {
     #[prost(int64, tag = "1")]

@@ -23,7 +23,7 @@ use super::{GET_ALL, STREAM_EVENTS};
 use crate::fencing_agent::config::refusal::Refusal;
 use crate::os::proc;
 
-/// The mode of the socket, for root and the socket's group.
+/// File mode of the socket. Root and the socket's group may connect.
 const MODE: u32 = 0o660;
 
 #[derive(Clone, Debug)]
@@ -75,13 +75,13 @@ impl ServerStreamingService<Empty> for StreamEvents {
     type ResponseStream = Subscription;
     type Future = Ready<Result<Response<Subscription>, Status>>;
 
-    /// Subscribes before the headers are sent.
+    /// Registers the client as a subscriber before the response's headers are sent.
     fn call(&mut self, _: Request<Empty>) -> Self::Future {
         ready(Ok(Response::new(self.0.subscribe())))
     }
 }
 
-/// The connections of a socket, as an endless stream.
+/// The accepted connections of a Unix socket, as an endless stream.
 struct Connections(UnixListener);
 
 impl Stream for Connections {
@@ -92,7 +92,7 @@ impl Stream for Connections {
     }
 }
 
-/// Binds the socket. Root and `group` may connect.
+/// Binds the Unix socket for local clients. Root and `group` may connect.
 pub(crate) fn listen(socket: &Path, group: Option<&str>) -> Result<std::os::unix::net::UnixListener, Refusal> {
     let failed = |source: io::Error| Refusal::Socket { socket: socket.to_owned(), source };
     if proc::listens_at(socket) {
@@ -123,7 +123,7 @@ fn group_id(name: &str) -> Result<u32, Refusal> {
     }
 }
 
-/// Serves until `end` is ready, and then until all answers are sent. Needs a runtime.
+/// Serves gRPC until `end` is ready, and then until all responses are sent. Must be called inside a tokio runtime.
 pub(crate) async fn serve(
     listener: std::os::unix::net::UnixListener,
     hub: Hub,

@@ -2,16 +2,16 @@
 
 use crate::adapters::kubernetes::nodes::Node;
 
-/// Annotations of Deckhouse on a Node that an update drains or restarts, or that an operator has excluded.
+/// Deckhouse's annotations of a Node that must not be reset, because an update drains or restarts it, or an operator has excluded it.
 const ANNOTATIONS: &[&str] = &[
     "update.node.deckhouse.io/disruption-approved",
     "update.node.deckhouse.io/approved",
     "node-manager.deckhouse.io/fencing-disable",
 ];
-/// The taint of a Node that the cluster autoscaler removes.
+/// The cluster autoscaler's taint of a Node that it will remove.
 const TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
-/// Returns the reasons not to reset the machine of the Node `name`. `uid` is the UID at the first observation.
+/// Returns the reasons why the machine of the Node `name` must not be reset. `uid` is the Node's UID when it was first observed.
 pub(super) fn reasons(name: &str, node: Option<&Node>, uid: Option<&str>) -> Vec<String> {
     let Some(node) = node else { return vec![format!("the Node {name} is gone")] };
     let mut reasons = Vec::new();

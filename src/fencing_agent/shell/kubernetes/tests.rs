@@ -38,7 +38,7 @@ fn bench() -> Bench {
 }
 
 impl Bench {
-    /// Waits for a report that `wanted` accepts, and ignores the others.
+    /// Waits for a report that `wanted` accepts. Ignores the others.
     fn until<T>(&mut self, wanted: impl Fn(Told) -> Option<T>) -> T {
         loop {
             match self.reports.blocking_recv() {
@@ -116,7 +116,7 @@ fn a_watch_that_ends_or_is_too_old_begins_anew_and_misses_nothing() {
     assert_eq!(bench.reasons(), ["the Node node1 is gone"]);
 }
 
-/// The API server was restarted, and the Node has not changed since.
+/// Asserts that a Node is not watched again and again although it has not changed since a restart of the API server.
 #[test]
 fn a_node_that_has_not_changed_for_long_is_watched_without_a_storm() {
     let mut bench = bench();

@@ -9,16 +9,16 @@ use tokio::io::unix::AsyncFd;
 
 use crate::fencing_agent::shell::readable::{Timer, readable};
 
-/// An alarm that rings at a time since boot.
+/// A timer for one time since boot.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: AsyncFd<Timer>,
-    /// The time of the alarm; `None` once it has rung.
+    /// The time for which the timer is set; `None` after it has expired.
     at: Option<Duration>,
 }
 
 impl Alarm {
-    /// Creates an alarm that is not set. Needs a runtime.
+    /// Creates a timer that is not set. Must be called inside a tokio runtime.
     pub(crate) fn new() -> io::Result<Self> {
         let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
         Ok(Self { timer: readable(Timer(timer))?, at: None })
@@ -35,7 +35,7 @@ impl Alarm {
         self.at = set.ok().map(|()| at);
     }
 
-    /// Waits until the alarm rings. If the wait is cancelled, the alarm stays set.
+    /// Waits until the timer expires. If the wait is cancelled, the timer stays set.
     pub(super) async fn rings(&mut self) {
         while let Ok(mut ready) = self.timer.readable().await {
             // A timer that was set again after it was ready has not expired.

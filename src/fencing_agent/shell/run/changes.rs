@@ -7,8 +7,8 @@ use crate::fencing_agent::core::Event;
 use crate::fencing_agent::shell::report::Told;
 
 impl Shell {
-    /// Reports the reasons to be disarmed to the core if they have changed: those of the file, and those of the own Node once the
-    /// API has shown it. Until then the core arms no device.
+    /// Passes the reasons for not using the watchdog to the core if they have changed. They come from the disable file and from this
+    /// node's Node. Passes nothing before the API server has shown the Node. Returns whether the agent must end.
     pub(super) fn maintain(&mut self) -> bool {
         let of_node = match (&self.kubernetes, &self.work.of_node) {
             (None, _) => Vec::new(),
@@ -25,7 +25,7 @@ impl Shell {
         self.handle(Event::Maintenance(reasons))
     }
 
-    /// Applies a new list, if there is one that fits.
+    /// Applies a changed list of members; logs the error if it is invalid. Returns whether the agent must end.
     pub(super) fn take_list(&mut self, changed: Result<Option<Config>, Refusal>) -> bool {
         match changed {
             Ok(None) => false,
@@ -43,7 +43,7 @@ impl Shell {
         }
     }
 
-    /// Handles a report about the Kubernetes API.
+    /// Handles a report from a thread that uses the Kubernetes API. Returns whether the agent must end.
     pub(super) fn of_kubernetes(&mut self, told: Told) -> bool {
         match told {
             Told::Listed(members) if members == self.config.members => false,

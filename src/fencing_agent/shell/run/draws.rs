@@ -7,14 +7,14 @@ use zeroize::Zeroize;
 
 use crate::os::clock;
 
-/// The number of numbers that are drawn at once.
+/// The number of random numbers that are drawn at once.
 const MANY: usize = 64;
 const SIZE: usize = size_of::<u64>();
 
-/// Numbers that no other node can guess. Each is used once, and wiped.
+/// Random numbers that no other node can guess. Each is used once and then wiped from memory.
 pub(super) struct Draws {
     bytes: [u8; MANY * SIZE],
-    /// The number of unused numbers.
+    /// The number of drawn numbers that are still unused.
     left: usize,
 }
 

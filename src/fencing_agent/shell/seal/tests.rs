@@ -83,7 +83,7 @@ fn late_ones_open_once_and_too_late_ones_never() {
 }
 
 proptest! {
-    /// Each counter is new once, in any order, unless it is too old.
+    /// Asserts that each counter is accepted once, in any order, unless it is too old.
     #[test]
     fn a_counter_is_new_once(counters in proptest::collection::vec(0_u64..20_000, 1..400)) {
         let (mut seen, mut known, mut newest) = (Seen::default(), BTreeSet::new(), 0);
@@ -94,7 +94,7 @@ proptest! {
         }
     }
 
-    /// Arbitrary bytes, and a datagram with any byte changed, do not open.
+    /// Asserts that arbitrary bytes do not open, nor a datagram with one changed bit.
     #[test]
     fn nothing_opens_that_was_changed(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0_usize..80, bit in 0_u8..8) {
         let (mut a, mut b) = pair();
