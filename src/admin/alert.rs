@@ -13,7 +13,7 @@ use crate::os::logging;
 use crate::os::output::complain;
 use crate::records::events;
 
-/// Runs the agent. Pacemaker passes all data in the environment.
+/// Runs the alert agent that records events, and returns its exit code. Pacemaker passes the alert in environment variables.
 pub(super) fn run(_: &[OsString]) -> u8 {
     let tag = "tandem-alert".to_owned();
     let env = Env::from_process();
@@ -32,7 +32,7 @@ pub(super) fn run(_: &[OsString]) -> u8 {
     }
 }
 
-/// Returns the directory of the events, which an option of the alert may change.
+/// Returns the directory to which the agent writes events. The alert's option `events_directory` may replace the default.
 fn directory(env: &Env) -> std::path::PathBuf {
     Path::new(env.get("events_directory").unwrap_or(events::DIRECTORY)).to_owned()
 }

@@ -69,7 +69,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// The outcome for this node's quorum.
+/// The state of this node's quorum after the command: present before, granted by the operator, or not granted.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Quorum {
@@ -78,15 +78,15 @@ enum Quorum {
     Declined,
 }
 
-/// The outcome for the confirmation that the lost node is off.
+/// The state of the confirmation to Pacemaker that the lost node is off.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Fencing {
-    /// Pacemaker has the confirmation. The operator may have just given it.
+    /// Pacemaker has the confirmation, possibly from this command.
     Confirmed,
-    /// Pacemaker has no confirmation, and starts nothing before it has fenced the node or an operator confirms it.
+    /// Pacemaker has no confirmation. It starts nothing before it has fenced the node or an operator confirms that it is off.
     Left,
-    /// The node is online, or is joining or leaving: there is nothing to confirm.
+    /// No confirmation is needed, because the node is online, joining or leaving.
     Online,
     /// The CIB could not be read.
     Unknown,
@@ -97,7 +97,7 @@ impl Fencing {
         Self::seen_in(evidence.cib.known().map(Cib::peer_machine))
     }
 
-    /// Returns the state that Pacemaker knows by itself.
+    /// Returns the variant for the lost node's state in the CIB, before the operator confirms anything.
     fn seen_in(machine: Option<PeerNode>) -> Self {
         match machine {
             Some(PeerNode::Down) => Self::Confirmed,
@@ -108,7 +108,7 @@ impl Fencing {
     }
 }
 
-/// The result: the confirmation, or the missing options.
+/// The report of `tandem confirm-recovery`: what was confirmed, or which options are missing.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Answer {
@@ -132,7 +132,7 @@ impl Report for Answer {
     }
 }
 
-/// Report of the confirmation and its consequences.
+/// The confirmation that was given, and the plan that follows from it.
 #[derive(Serialize)]
 pub(super) struct Confirmed {
     given_up: String,
@@ -144,7 +144,7 @@ pub(super) struct Confirmed {
 }
 
 impl Report for Confirmed {
-    /// Returns only the decision, because the rest was printed while it was done.
+    /// Returns only the decision as text. The rest was already printed during the command.
     fn text(&self) -> String {
         explain::decision(Request::Start, &self.plan).trim_end().to_owned()
     }
@@ -186,8 +186,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     Ok(Answer::Confirmed(Box::new(Confirmed { given_up: peer, bmc, quorum, fencing, plan, because })))
 }
 
-/// Returns the confirmations that this state needs, and those that the options give. Refuses options that contradict
-/// the state.
+/// Returns the confirmations that this state needs, and those that the options of the command give. Refuses options that contradict the
+/// state.
 fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc) -> Result<(Asked, Given), Failure> {
     let peer = evidence.peer_name().to_owned();
     let seen = Fencing::of(evidence);
@@ -209,15 +209,14 @@ fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc
     Ok((asked, given))
 }
 
-/// The operator's answers about quorum and fencing.
+/// The operator's confirmations of granting quorum and of the lost node being off.
 #[derive(Clone, Copy, Debug)]
 struct Words {
     quorum: bool,
     off: bool,
 }
 
-/// Asks for the answers about quorum and fencing that this state needs and no option gives. Returns `None` if the input
-/// ends first.
+/// Asks the operator for the confirmations that this state needs and no option gives. Returns `None` if the input ends first.
 fn ask(prompt: &Prompt<'_>, asked: &Asked, given: Given, is_silent: bool) -> Result<Option<Words>, Failure> {
     let peer = &asked.peer;
     let mut words = Words { quorum: given.quorum, off: given.off };
@@ -240,7 +239,7 @@ fn ask(prompt: &Prompt<'_>, asked: &Asked, given: Given, is_silent: bool) -> Res
     Ok(Some(words))
 }
 
-/// Returns the data from which this node may continue, or the reason why it may not.
+/// Returns the data from which this node may continue. The error is the reason why it may not.
 fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failure> {
     let peer = evidence.peer_name();
     if evidence.container_may_run() {
@@ -325,14 +324,14 @@ fn confirm(context: &Context, evidence: &Evidence, history: &History, accept_los
     Ok(())
 }
 
-/// Returns the name of the user that typed the command, including through `sudo`.
+/// Returns the name of the user that typed the command, also through `sudo`.
 fn operator() -> String {
     let named = ["SUDO_USER", "LOGNAME", "USER"].into_iter().find_map(|name| std::env::var(name).ok());
     named.filter(|name| !name.is_empty()).unwrap_or_else(|| "root".to_owned())
 }
 
-/// Grants this node quorum if it has none. A node that boots without its peer waits for the peer before Pacemaker runs
-/// anything (`wait_for_all`).
+/// Grants this node quorum if it has none and `is_granted`. After a boot without its peer, Corosync withholds quorum until it has seen
+/// the peer (`wait_for_all`).
 fn grant_quorum(prompt: &Prompt<'_>, context: &Context, is_granted: bool) -> Result<Quorum, Failure> {
     if resource::has_quorum(&context.programs)? {
         return Ok(Quorum::Had);
@@ -345,8 +344,8 @@ fn grant_quorum(prompt: &Prompt<'_>, context: &Context, is_granted: bool) -> Res
     Ok(Quorum::Granted)
 }
 
-/// Confirms to Pacemaker that the lost node is off. Otherwise Pacemaker starts nothing, because a node that it cannot
-/// fence may still run.
+/// Confirms to Pacemaker that the lost node is off, if `is_seen_off`. Without the confirmation Pacemaker starts nothing, because a node
+/// that it cannot fence may still run.
 fn confirm_fencing(
     prompt: &Prompt<'_>,
     context: &Context,

@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     typed: Vec<OsString>,
 }
 
-/// Replaces this process with etcdctl. Returns only if that fails.
+/// Replaces this process by etcdctl. Returns only if that fails.
 pub(super) fn run(arguments: &Arguments) -> Failure {
     let has_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     match etcdctl::call(arguments.resource.id(), &arguments.typed, has_terminal) {

@@ -70,10 +70,10 @@ struct Test {
     form: Form,
 }
 
-/// The interval at which new events are read.
+/// Interval at which `tandem events --follow` reads new events.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The events in the requested period.
+/// The report of `tandem events`: the events of the requested period.
 #[derive(Serialize)]
 struct Shown {
     events: Vec<Event>,
@@ -85,7 +85,7 @@ impl Report for Shown {
     }
 }
 
-/// The outcome for each recipient.
+/// The report of `tandem events test`: whether each recipient was reached.
 #[derive(Serialize)]
 struct Tested {
     recipients: Vec<Outcome>,
@@ -125,7 +125,7 @@ fn since(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
     Ok(events)
 }
 
-/// Prints new events until the output is closed.
+/// Prints new events as they occur, until standard output is closed.
 fn follow(arguments: &Arguments) -> Result<(), Failure> {
     let mut next = since(arguments)?;
     let last = next.last().map(|last| last.number);

@@ -13,7 +13,7 @@ use crate::decide::evidence::{
 };
 use crate::decide::{outlook, yielding};
 
-/// Returns the evidence as lines of text.
+/// Returns all evidence as lines of text.
 pub(crate) fn text(evidence: &Evidence) -> String {
     let mut lines = String::new();
     let mut line = |what: &str, fact: String| {
@@ -58,7 +58,7 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     lines
 }
 
-/// Returns the evidence in four lines: this node's data and etcd, the other node in Pacemaker, and the known histories.
+/// Returns the evidence in four lines: this node's data, its etcd, the other node in Pacemaker, and whether that node ran standalone.
 pub(super) fn in_short(evidence: &Evidence) -> String {
     let mut lines = String::new();
     let mut line = |what: &str, fact: String| {
@@ -125,8 +125,8 @@ fn fact<T>(fact: &Fact<T>, absent: &str, describe: impl Fn(&T) -> String) -> Str
     }
 }
 
-/// Returns the node of a member, from both member lists and from the etcd that answered. Returns the id if no list has
-/// a name.
+/// Returns the name of the node with the etcd member `id`. It comes from the etcd that answered, or from a member list. Without a name,
+/// returns the id.
 fn node_of(evidence: &Evidence, id: MemberId) -> String {
     let [own, peer] = [&evidence.own_etcd, &evidence.peer_etcd].map(Fact::known);
     let is = |etcd: Option<&Etcd>| etcd.is_some_and(|etcd| etcd.member_id == id);
@@ -137,7 +137,8 @@ fn node_of(evidence: &Evidence, id: MemberId) -> String {
     answered.or(listed).cloned().unwrap_or_else(|| format!("{id:x}"))
 }
 
-/// Returns the primary, and when leadership moves to it, or why not.
+/// Returns in words which node is the configured primary, and when leadership moves to it or why not. Returns `None` if there is nothing
+/// to report.
 fn leadership(evidence: &Evidence) -> Option<String> {
     let primary = evidence.leading.as_ref()?.primary.as_ref();
     let peer = evidence.peer_name();
@@ -150,7 +151,8 @@ fn leadership(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// Returns the history that continues where two meet, by the parameters of both nodes.
+/// Returns in words which node's history continues after both ran standalone, by the parameters of both nodes. Returns `None` if none is
+/// configured.
 fn kept_history(evidence: &Evidence) -> Option<String> {
     let (primary, peer) = (evidence.preferred()?, evidence.peer_name());
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
@@ -195,7 +197,7 @@ fn container(container: &Container) -> String {
     format!("{state}{exit}{force}")
 }
 
-/// Describes a data dir in one line.
+/// Describes the content of a data dir in one line.
 pub(super) fn data(disk: &DataDir) -> String {
     match disk {
         DataDir::Blank => "blank".to_owned(),
@@ -243,7 +245,7 @@ fn boot_memory(evidence: &Evidence, memory: &BootState) -> String {
     }
 }
 
-/// Describes the node's speed, if that matters.
+/// Describes the slowness of this node that affects the agent's decisions.
 fn pace(pace: Pace) -> String {
     let Pace { look_ms, launch_ms, postponed, unanswered } = pace;
     let mut parts = Vec::new();

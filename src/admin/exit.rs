@@ -1,6 +1,6 @@
 //! The exit codes of all subcommands: one table for the program, its help, the man pages and scripts.
 
-/// A subcommand's exit code.
+/// The exit code of a subcommand of `tandem`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Exit {
@@ -11,7 +11,7 @@ pub(super) enum Exit {
     Worst = 4,
 }
 
-/// The meaning of each code. Codes above 2 are results of a subcommand, and its help explains them.
+/// The meaning of each exit code. A code above 2 is a result of a subcommand, and the help of that subcommand explains it.
 pub(super) const TABLE: [(Exit, &str); 5] = [
     (Exit::Done, "done, or the answer is a good one"),
     (Exit::Failed, "failed, refused, or not known: one sentence on stderr says why, and what to type instead"),

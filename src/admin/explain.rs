@@ -29,14 +29,14 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// The decision that the agent would take now.
+/// The report of `tandem explain`: the decision that the agent would make now, with its evidence.
 #[derive(Serialize)]
 pub(super) struct Explanation {
-    /// `RESOURCE on NODE`
+    /// The resource and its node, as `RESOURCE on NODE`.
     #[serde(skip)]
     place: String,
     request: Request,
-    /// The key `snapshot` is the one in the files of decisions, which scripts know.
+    /// The evidence of the decision. Its JSON key is `snapshot`, as in the decision log, because scripts rely on it.
     #[serde(rename = "snapshot")]
     evidence: Evidence,
     plan: Plan,
@@ -45,7 +45,7 @@ pub(super) struct Explanation {
     lone_boot: Option<LoneBoot>,
 }
 
-/// The decision that `tandem lone-boot` would take now.
+/// The decision that `tandem lone-boot` would make now.
 #[derive(Serialize)]
 struct LoneBoot {
     plan: Plan,
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Explanation, Failure> {
     Ok(Explanation { lone_boot, ..Explanation::new(place, request, evidence) })
 }
 
-/// Observes as `tandem lone-boot` does. Returns `None` if there is quorum.
+/// Observes and decides as `tandem lone-boot` does. Returns `None` if there is quorum.
 fn lone_boot(resource: Option<&str>) -> Result<Option<LoneBoot>, Failure> {
     let (_, Look { plan, .. }) = LoneBooter::new(resource, false).look()?;
     let because = plan.because.to_string();
@@ -90,7 +90,8 @@ impl Report for Explanation {
     }
 }
 
-/// Returns the result of a wait if nothing changes. The administrator reads that result in `crm_mon`.
+/// Returns the reason with which the agent would stop waiting if nothing changes. `crm_mon` shows that reason then. Returns `None` if the
+/// agent does not wait, or if the reason is the same.
 fn after_waiting(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Reason> {
     if !plan.effects.is_empty() || !matches!(plan.next, Next::Reobserve { .. }) {
         return None;
@@ -100,7 +101,7 @@ fn after_waiting(request: Request, evidence: &Evidence, plan: &Plan) -> Option<R
     (because != plan.because).then_some(because)
 }
 
-/// Returns the decision as lines of text.
+/// Returns the decision for `request` as lines of text.
 pub(super) fn decision(request: Request, plan: &Plan) -> String {
     let asked = match request {
         Request::Start => "if Pacemaker asked for a start now",
@@ -110,7 +111,7 @@ pub(super) fn decision(request: Request, plan: &Plan) -> String {
     format!("decision, {asked}\n{}", outcome(plan))
 }
 
-/// Returns a plan as lines of text.
+/// Returns the reason, effects and end of a plan as lines of text.
 pub(super) fn outcome(plan: &Plan) -> String {
     let mut text = format!("  because            {}\n", plan.because);
     for effect in &plan.effects {
@@ -133,7 +134,8 @@ mod tests {
     use crate::base::Fact;
     use crate::decide::evidence::{BootState, Cause, Container, Etcd, HandOver, Leading, PeerAgent, PeerNode, Reach};
 
-    /// Returns evidence in which node1 leads, node2 is the primary, and two thirds of the delay are over.
+    /// Returns evidence in which node1 leads and node2 is the configured primary. Two thirds of the delay before handing leadership over
+    /// are over.
     fn with_a_primary() -> Evidence {
         let mut evidence = golden::recorded().evidence;
         let follower = Etcd::of_test(2, Some(1), &[1, 2], &[]);

@@ -37,9 +37,9 @@ restarted, and shown whether etcd shows the certificate (null without one, or wh
 
 const LIMIT: u64 = 4 * 1024 * 1024;
 const MODE: u32 = 0o600;
-/// The permissions that other users have for a file.
+/// The file permissions of users other than the owner and the group.
 const OTHERS: u32 = 0o007;
-/// Time within which etcd has to show the new certificate.
+/// Longest time for etcd to present a newly installed certificate.
 const SHOWN_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Puts certificates of your own in place, where both nodes could serve with them
@@ -61,7 +61,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// Report of the installation.
+/// The report of `tandem certs install`.
 #[derive(Serialize)]
 pub(super) struct Installed {
     replaced: Vec<String>,
@@ -87,13 +87,13 @@ impl Report for Installed {
     }
 }
 
-/// Contents of the files that were named.
+/// The content of the files that the operator named: the CAs, and the certificate with its key.
 struct Named {
     bundle: Option<Read>,
     pair: Option<(Read, Read)>,
 }
 
-/// A file that was named, as text.
+/// The path and text of a file that the operator named.
 struct Read {
     file: PathBuf,
     text: Zeroizing<String>,
@@ -109,8 +109,8 @@ impl Named {
         Ok(Self { bundle, pair })
     }
 
-    /// Returns the text for each path, in this order: a reader of a new certificate finds its key there already, and its CA
-    /// among the trusted ones.
+    /// Returns each file to replace with its new text, in the order of replacement: CAs, key, certificate. A reader of the new
+    /// certificate then finds its key and a CA that trusts it.
     fn places<'a>(&'a self, ca: &'a Path, server: &'a Pair) -> Vec<(&'a Path, &'a str)> {
         let bundle = self.bundle.iter().map(|bundle| (ca, bundle.text.as_str()));
         let pair = self.pair.iter().flat_map(|(cert, key)| {
@@ -127,26 +127,26 @@ fn read(file: &Path) -> Result<Read, Failure> {
     Ok(Read { file: file.to_owned(), text: Zeroizing::new(text.to_owned()) })
 }
 
-/// Certificates of this node, and the state of its peer.
+/// The present certificates of this node, and the state of its peer.
 struct Site {
     node: String,
     address: IpAddr,
-    /// The file of the trusted CAs.
+    /// Path of the file with the trusted CAs.
     ca: PathBuf,
     trusted: Vec<Certificate>,
     peer: Option<Peer>,
     now: u64,
 }
 
-/// The proof that both nodes can serve with the named files.
+/// The result of checking the operator's files.
 struct Judged {
     leaf: Option<Certificate>,
-    /// True if etcd has to restart, because it reads its CAs only at its start, and they differ.
+    /// True if etcd must restart, because the trusted CAs change and etcd reads them only at its start.
     restarts: bool,
 }
 
-/// Checks whether both nodes can serve with the named files. `own` returns the certificates that this node shows, and
-/// `may_restart` whether it may stop its etcd for a moment. Each is called only if it counts.
+/// Checks whether both nodes can serve with the operator's files. `own` returns the certificates that this node presents. `may_restart`
+/// fails if this node may not stop its etcd briefly. Each is called only if it matters.
 fn judge(
     named: &Named,
     site: &Site,
@@ -182,7 +182,8 @@ fn fingerprints(certificates: &[Certificate]) -> Vec<&str> {
     all
 }
 
-/// Checks that the files are an operator's, and that one pair of them serves clients and the peer.
+/// Checks that the certificates come from the operator and not from Tandem's CA. Checks that etcd uses the same certificate for clients
+/// and for its peer.
 fn must_be_given(here: &Here) -> Result<(), Failure> {
     let deployment = &here.context.deployment;
     if deployment.manifest.is_some() || here.has_own_ca() {
@@ -230,7 +231,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
     })
 }
 
-/// Replaces a file and keeps its owner, because other programs may read a certificate, too.
+/// Replaces a file. Its owner and group stay, because other programs may read a certificate too.
 fn put(path: &Path, text: &str, is_key: bool) -> Result<(), Failure> {
     let there = std::fs::metadata(path).ok();
     let mut mode = there.as_ref().map_or(MODE, |there| there.mode() & 0o777);

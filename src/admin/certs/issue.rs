@@ -36,7 +36,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// Report of the files that were written.
+/// The report of `tandem certs issue`: the files that were written.
 #[derive(Debug, Serialize)]
 pub(super) struct Issued {
     name: String,

@@ -41,7 +41,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// Report of the renewal.
+/// The report of `tandem certs renew`.
 #[derive(Default, Serialize)]
 pub(super) struct Renewed {
     renewed: Vec<One>,
@@ -122,7 +122,7 @@ fn renew(files: &Files, holder: &Holder, if_due: bool, new_key: bool, now: u64) 
     Ok(done)
 }
 
-/// Returns why a leaf is due for renewal, if it is.
+/// Returns the reason why the certificate `there` must be renewed; `None` if it is not due.
 fn due(
     files: &Files,
     leaf: Leaf,

@@ -42,8 +42,8 @@ With --json: state is done, kept (the old CA is still trusted), waiting or, with
 for, or why nothing was done; ca and ends are the new CA's name and end, or those of the one that is in use; join_file is the file for the other node, and steps
 are what was done.";
 
-/// The interval between two observations. The command over ssh may take ten of them longer than the wait for the other
-/// node.
+/// Interval between two observations of the rotation. The ssh command on the other node gets ten intervals more than the time to wait for
+/// that node.
 const LOOKS: Duration = Duration::from_millis(700);
 
 /// Replaces the CA on both nodes
@@ -73,7 +73,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// State of the rotation.
+/// The report of `tandem certs rotate-ca`: how far the rotation is.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Rotated {
     pub(super) state: &'static str,
@@ -85,7 +85,7 @@ pub(super) struct Rotated {
 }
 
 impl Rotated {
-    /// Returns the next step if nothing was to be done.
+    /// Returns the text of `next`, to be appended to the text of a rotation in which nothing had to be done.
     fn untouched(&self) -> String {
         self.next.as_ref().map(|next| format!("; {next}")).unwrap_or_default()
     }
@@ -161,8 +161,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
     Ok(rotated)
 }
 
-/// Reports that the CA in use was made today. Most likely an interrupted command had ended, except for the other node's
-/// file. That file is removed, because it contains the CA's key.
+/// Reports that the CA was made today, so that no new one is made. Removes the other node's join file, because it contains the CA's key.
+/// An interrupted command may have left it behind.
 fn fresh(files: &Files, here: &Here, dry_run: bool) -> Result<Rotated, Failure> {
     if !dry_run && let Some((other, _)) = &here.other {
         let _ = std::fs::remove_file(join_file::path(other));
@@ -187,8 +187,8 @@ pub(super) fn told(state: &'static str, next: Option<String>, ca: &Authority) ->
     Rotated { state, next, ca: name, ends: rfc3339(certificate.ends), join_file: None, steps: Vec::new() }
 }
 
-/// Refuses a rotation while the peer trusts a CA that is unknown here. The operator has to join the other node's
-/// rotation first.
+/// Refuses a rotation while the peer trusts a CA that this node does not know. The operator must first run `tandem certs join` for the
+/// peer's rotation.
 fn unknown_cas(here: &Here, files: &Files) -> Result<(), Failure> {
     let known: Vec<Vec<u8>> = files.bundle()?.into_iter().map(|one| one.subject_der).collect();
     let Some(peer) = here.peer() else { return Ok(()) };
@@ -215,7 +215,7 @@ fn dry_run(files: &Files, here: &Here, is_under_way: bool) -> Result<Rotated, Fa
     })
 }
 
-/// The part of one node, step by step.
+/// A node's part of a CA rotation.
 pub(super) struct Way<'a> {
     pub(super) files: &'a Files,
     pub(super) here: &'a Here,
@@ -225,7 +225,7 @@ pub(super) struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Continues until all is done, or the time is over.
+    /// Performs this node's steps until the rotation is done or `timeout` is over. Fails if the command of `remote` fails.
     pub(super) fn go(&self, ca: &Authority, timeout: Duration, remote: Option<&Remote>) -> Result<Rotated, Failure> {
         let end = Deadline::after(timeout);
         let mut site = ThisNode { here: self.here };
@@ -266,11 +266,11 @@ impl Way<'_> {
     }
 }
 
-/// The other node's part, which runs there over ssh.
+/// The command `tandem certs join` that runs on the other node through ssh, and the ssh host.
 pub(super) struct Remote(Running, String);
 
 impl Remote {
-    /// Starts the part. The file goes over standard input, because it contains a secret.
+    /// Starts `tandem certs join` on the other node. The join file is sent on standard input, because it contains a secret.
     fn begin(host: &str, join: &str, timeout: Duration) -> Self {
         let seconds = format!("{}s", timeout.as_secs());
         let words = ["certs", "join", "-", "--timeout", &seconds];
@@ -280,7 +280,7 @@ impl Remote {
         Self(running, host.to_owned())
     }
 
-    /// Returns why the other node's part failed, once it has.
+    /// Returns the reason why the command on the other node failed; `None` while it runs, or if it succeeded.
     fn failed(&self) -> Option<Failure> {
         let why = match self.0.ended()? {
             Ok(output) if output.code == 0 => return None,

@@ -36,7 +36,7 @@ subject, names, issuer, begins and ends in RFC 3339, its fingerprint (SHA-256), 
 it) and shown (of a file of etcd's: whether etcd shows it, or, of a CA, has read it; null where nobody could look); missing are those
 that could not be had, each with where and why.";
 
-/// The time before an end, in seconds, that counts as near, as for `tandem status`.
+/// Seconds before its expiry from which a certificate counts as near its end. `tandem status` uses the same limit.
 const NEAR: u64 = 30 * 86_400;
 const LIMIT: u64 = 4 * 1024 * 1024;
 
@@ -50,7 +50,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// All certificates.
+/// The report of `tandem certs show`: all certificates in use.
 #[derive(Default, Serialize)]
 pub(super) struct Shown {
     at: String,
@@ -143,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
 }
 
 impl Shown {
-    /// Adds each file once, with its purpose.
+    /// Adds the certificate files of this node, each once, with its purpose.
     fn files(&mut self, here: Option<&Here>, seen: Option<&PeerSeen>) {
         let own = here::files();
         let mut files: BTreeMap<std::path::PathBuf, String> = BTreeMap::new();
@@ -190,7 +190,7 @@ impl Shown {
         }
     }
 
-    /// Adds the certificates that the BMCs showed, and the CAs that verify them.
+    /// Adds the certificates that BMCs presented, and the CAs with which fence devices verify BMCs.
     fn bmcs(&mut self, cluster: &Cluster) {
         let Fact::Known(configuration) = &cluster.configuration else { return };
         for device in &configuration.fence_devices {

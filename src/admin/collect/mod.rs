@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// Report of the collector.
+/// The report of `tandem collect`.
 #[derive(Default, Serialize)]
 pub(super) struct Collected {
     status: Option<PathBuf>,
@@ -63,13 +63,13 @@ pub(super) struct Collected {
     recipients: Vec<Outcome>,
     pacemakercluster: Option<String>,
     problems: Vec<String>,
-    /// A sentence about this machine.
+    /// A message about this machine for the journal, such as that it belongs to no cluster; `None` if there is none.
     #[serde(skip)]
     note: Option<String>,
 }
 
 impl Report for Collected {
-    /// Returns the lines for the journal. There is none if nothing changed since the last run.
+    /// Returns the lines for the journal. There are none if nothing changed since the last run.
     fn text(&self) -> String {
         let delivered = self.recipients.iter().filter(|outcome| outcome.delivered > 0);
         let brought = delivered.map(|outcome| format!("{}: {} events", outcome.recipient, outcome.delivered));
@@ -82,7 +82,7 @@ impl Report for Collected {
 }
 
 impl Collected {
-    /// Returns the value, or records a problem.
+    /// Returns the value of `result`. An error is added to the problems instead.
     fn noted<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(error.to_string())).ok()
     }
@@ -148,7 +148,7 @@ fn changes(before: Option<&status::Before>, seen: &CollectSeen) -> Vec<Event> {
     events
 }
 
-/// Delivers the events. A recipient that is down is no fault of this node, so it is only logged.
+/// Delivers the waiting events to all recipients. An unreachable recipient is only logged, because it is no fault of this node.
 fn bring(programs: &Programs, places: &Places, done: &mut Collected) {
     let named = deliver::recipients(programs, places);
     let Some(recipients) = done.noted(named).flatten() else { return };

@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     say(of_tandem(shell).trim_end())
 }
 
-/// Returns the completions of `tandem` for `shell`.
+/// Returns the completion script of `tandem` for `shell`.
 pub(super) fn of_tandem(shell: Shell) -> String {
     let mut command = names::hinted(visible());
     let mut text = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn of_tandem(shell: Shell) -> String {
     }
 }
 
-/// Returns the command line without hidden subcommands.
+/// Returns the command line of `tandem` without hidden subcommands.
 pub(super) fn visible() -> Command {
     let all = command_line();
     let shown: Vec<Command> = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned().collect();

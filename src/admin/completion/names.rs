@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command, ValueHint};
 
-/// The hints that mark the name of a node, or of a fence device, until the script is written. No other value of this
-/// command line has them.
+/// A hint of clap that no other argument has. It marks the arguments that are names of nodes. The next hint marks names of fence devices.
 const NODES: ValueHint = ValueHint::Hostname;
 const DEVICES: ValueHint = ValueHint::Username;
 
-/// Marks every value that is a name.
+/// Marks each argument that is the name of a node or a fence device.
 pub(super) fn hinted(command: Command) -> Command {
     let command = command.mut_args(|argument| match kind(&argument) {
         Some("nodes") => argument.value_hint(NODES),
@@ -20,7 +19,7 @@ pub(super) fn hinted(command: Command) -> Command {
     command.mut_subcommands(hinted)
 }
 
-/// Returns the word of `tandem completion --names` for an argument that takes names.
+/// Returns the value of `tandem completion --names` for an argument: `nodes` or `devices`. Returns `None` if the argument is no name.
 fn kind(argument: &Arg) -> Option<&'static str> {
     let value = argument.get_value_names()?.first()?.as_str();
     match (value, argument.get_long()) {
@@ -30,7 +29,7 @@ fn kind(argument: &Arg) -> Option<&'static str> {
     }
 }
 
-/// Collects every subcommand that an operator can type, with its words after the program's name.
+/// Collects all subcommands below `command` in `found`, each with its words after the program's name.
 fn walk<'a>(command: &'a Command, words: &[&'a str], found: &mut Vec<(Vec<&'a str>, &'a Command)>) {
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         let words = [words, &[below.get_name()]].concat();
@@ -39,7 +38,7 @@ fn walk<'a>(command: &'a Command, words: &[&'a str], found: &mut Vec<(Vec<&'a st
     }
 }
 
-/// Returns the kind of the first value without an option, if that is a name.
+/// Returns the [`kind`] of the first positional argument; `None` if that is no name of a node or device.
 fn positional(command: &Command) -> Option<&'static str> {
     command.get_positionals().next().and_then(kind)
 }
@@ -51,7 +50,7 @@ _tandem_names() {
 
 ";
 
-/// Puts names into the script for bash. A word that begins with a hyphen is completed as an option.
+/// Adds the completion of names to the script for bash. A word that begins with a hyphen is still completed as an option.
 pub(super) fn in_bash(text: String, command: &Command) -> String {
     let mut all = Vec::new();
     walk(command, &[], &mut all);
@@ -81,7 +80,7 @@ pub(super) fn in_bash(text: String, command: &Command) -> String {
     BASH_HELPER.to_owned() + &filled.replacen("local i cur prev opts cmd", "local i cur prev opts cmd names", 1)
 }
 
-/// Puts names into the script for fish, and adds lines for the values without an option, which clap's script lacks.
+/// Adds the completion of names to the script for fish. Adds lines for positional arguments, which clap's script lacks.
 pub(super) fn in_fish(text: &str, command: &Command) -> String {
     let names = |kind: &str| format!("(tandem completion --names {kind} 2> /dev/null)");
     let mut text =
@@ -118,7 +117,7 @@ _tandem_devices() {
 }
 ";
 
-/// Puts names into the script for zsh.
+/// Adds the completion of names to the script for zsh.
 pub(super) fn in_zsh(text: &str) -> String {
     let text = text.replace(":_hosts'", ":_tandem_nodes'").replace(":_users'", ":_tandem_devices'");
     let before = "\nautoload -U is-at-least\n";

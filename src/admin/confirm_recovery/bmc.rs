@@ -10,19 +10,19 @@ use crate::operate::cluster::Power;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::power;
 
-/// The answer of the lost node's BMC, as JSON has it.
+/// The power of the lost node as its BMC reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Bmc {
     On,
     Off,
     Unknown,
-    /// Pacemaker sees the node, or has a confirmation that it is off.
+    /// The BMC was not asked, because Pacemaker sees the node or has a confirmation that it is off.
     NotAsked,
 }
 
-/// Asks the BMC of a node that Pacemaker neither sees nor has confirmed as off, and prints its answer. Refuses if the
-/// answer is On, unless the operator has named the node as one that is on.
+/// Queries the lost node's BMC and prints its answer. Fails if the BMC reports On, unless `named` is the lost node. Skips the query if
+/// Pacemaker sees the node or has a confirmation that it is off.
 pub(super) fn ask_the_bmc(
     prompt: &Prompt<'_>,
     context: &Context,
@@ -43,7 +43,7 @@ pub(super) fn ask_the_bmc(
     Ok(bmc)
 }
 
-/// Returns the result of a BMC's answer. Fails if the node is on and was not named as one that is.
+/// Converts the answer of `peer`'s BMC. Fails for On, unless the operator `named` that node with `--node-is-on`.
 fn judged(said: &Power, peer: &str, named: Option<&str>) -> Result<Bmc, Failure> {
     match said {
         Power::Off => Ok(Bmc::Off),
@@ -57,7 +57,7 @@ fn judged(said: &Power, peer: &str, named: Option<&str>) -> Result<Bmc, Failure>
     }
 }
 
-/// Returns the sentence about a BMC's answer that comes before the question.
+/// Returns the sentence about the BMC's answer that is printed before the operator is asked for a confirmation.
 fn power_text(said: &Power, peer: &str) -> String {
     match said {
         Power::Off => format!("{peer}'s BMC says that it is off."),
@@ -72,7 +72,7 @@ fn power_text(said: &Power, peer: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A script that answers every question cannot give up a node that is on.
+    /// Asserts that a node that is on is given up only by `--node-is-on NODE`. A script that answers every question cannot give it up.
     #[test]
     fn a_node_that_is_on_is_given_up_by_its_name_alone() {
         let unnamed = judged(&Power::On, "node1", None).unwrap_err().0;

@@ -25,28 +25,29 @@ pub(super) struct WordArguments {
     pub(super) no_input: bool,
 }
 
-/// The confirmations that a state needs. Loss, and a node that is on, are refused earlier, so a list of missing options
-/// never contains theirs.
+/// The confirmations that the present state needs. A needed `--accept-loss` or `--node-is-on` is refused earlier and so is never listed
+/// as missing.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) peer: String,
-    /// True if the command accepted the loss.
+    /// True if `--accept-loss` was given.
     pub(super) accept_loss: bool,
-    /// True if the command named the node although its BMC reports On.
+    /// True if the lost node's BMC reports On and `--node-is-on` was given.
     pub(super) node_is_on: bool,
-    /// True if this node has no quorum.
+    /// True if this node lacks quorum, so that granting it must be confirmed.
     pub(super) quorum: bool,
     pub(super) off: Off,
 }
 
-/// The need for the operator's own evidence that the lost node is off.
+/// The need for the operator to confirm that the lost node is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Off {
-    /// Pacemaker sees the node, or has a confirmation that it is off.
+    /// No confirmation is needed, because Pacemaker sees the node or has a confirmation that it is off.
     Known,
-    /// The node's BMC answers, so Pacemaker fences the node by itself.
+    /// No confirmation is needed, because the node's BMC answers. Pacemaker can fence the node by itself.
     Fenceable,
-    /// The BMC does not answer: Pacemaker starts nothing before an operator confirms that the node is off.
+    /// A confirmation is needed, because the node's BMC does not answer. Pacemaker starts nothing before an operator confirms that the
+    /// node is off.
     Unproven,
 }
 
@@ -60,7 +61,7 @@ impl Off {
     }
 }
 
-/// The confirmations that the options gave.
+/// The confirmations that the options of the command give.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Given {
     pub(super) confirm: bool,
@@ -69,7 +70,7 @@ pub(super) struct Given {
 }
 
 impl Asked {
-    /// Returns the options that this state needs and `given` lacks.
+    /// Returns the options that the present state needs and `given` lacks.
     pub(super) fn missing(&self, given: Given) -> Vec<String> {
         let peer = &self.peer;
         let rows = [
@@ -80,7 +81,7 @@ impl Asked {
         rows.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, word)| word).collect()
     }
 
-    /// Returns the answer that lists the options. `given` contains those that the command had.
+    /// Returns the report of missing options. `given` contains the confirmations that the command had.
     pub(super) fn needs(&self, given: Given, bmc: Bmc, dry_run: bool) -> Needs {
         let before =
             [(self.accept_loss, "--accept-loss".to_owned()), (self.node_is_on, format!("--node-is-on {}", self.peer))];
@@ -91,7 +92,7 @@ impl Asked {
     }
 }
 
-/// The options that a state needs. Nothing was done.
+/// The report that options are missing, or of a dry run. Nothing was changed.
 #[derive(Debug, Serialize)]
 pub(in crate::admin) struct Needs {
     given_up: String,
@@ -115,7 +116,7 @@ impl Report for Needs {
     }
 }
 
-/// Refuses `--confirm-off` for a node that may be on.
+/// Refuses `--confirm-off` for a node that may be on, or for another node than the lost one.
 pub(super) fn check_off(named: &str, peer: &str, seen: &Fencing, bmc: Bmc) -> Result<(), Failure> {
     if named != peer {
         return Err(Failure(format!("--confirm-off names {named}, and the node that is given up is {peer}")));

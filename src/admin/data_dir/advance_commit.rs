@@ -32,7 +32,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// Report of the change.
+/// The report of `tandem data-dir advance-commit`.
 #[derive(Serialize)]
 pub(super) struct Advanced {
     commit_before: u64,

@@ -58,10 +58,10 @@ pub(in crate::admin) struct Arguments {
     resource: ResourceArgument,
 }
 
-/// The word for the etcd that runs here.
+/// The argument that names the running etcd in place of a data dir.
 const LIVE: &str = "live";
 
-/// Result of the comparison.
+/// The report of `tandem data-dir diff`: the keys that differ.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
     a: Side,
@@ -111,7 +111,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Found, Failure> {
     Ok(report(arguments, &history, &found))
 }
 
-/// Opens a history on the disk. An entry in a data dir is opened relative to it, so that no link is followed there.
+/// Opens the data of a stopped etcd on the disk. A backup or history inside a data dir is opened relative to that data dir, so that no
+/// link in it is followed.
 fn stored(path: &Path) -> Result<Keys, Failure> {
     if AsideKind::of(path).is_some()
         && path.is_dir()

@@ -46,7 +46,7 @@ pub(in crate::admin) struct Arguments {
     resource: ResourceArgument,
 }
 
-/// Report of the deletion.
+/// The report of `tandem data-dir forget`: the history that was deleted.
 #[derive(Debug, Serialize)]
 pub(super) struct Forgotten {
     path: PathBuf,
@@ -83,7 +83,8 @@ fn question(name: &str, bytes: u64) -> String {
     )
 }
 
-/// Refuses while this node joins. Until it votes, the history next to its data may be the last copy but one.
+/// Refuses to delete a history while this node joins its peer. Until this node votes, the history may be one of only two copies of the
+/// data.
 fn check_that_nothing_joins(dir: &Path) -> Result<(), Failure> {
     match own_dir::read::<DurableState>(dir, own_dir::NOTE) {
         Fact::Known(note) if note.joins => Err(Failure(

@@ -41,7 +41,7 @@ pub(in crate::admin) struct Arguments {
     resource: ResourceArgument,
 }
 
-/// All entries of the directory.
+/// The report of `tandem data-dir list`: all data, backups and histories in a data dir.
 #[derive(Debug, Serialize)]
 pub(super) struct Listed {
     dir: PathBuf,

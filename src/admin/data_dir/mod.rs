@@ -51,8 +51,8 @@ impl DirArgument {
     }
 }
 
-/// Returns `dir` if it can be a data dir. The library reads a missing directory as blank, because etcd would create it.
-/// Here a missing directory is a typing error.
+/// Returns `dir` if it is a directory that can be a data dir. A missing directory is refused as a typing error, although etcd would
+/// create it.
 fn checked(dir: &Path) -> Result<&Path, Failure> {
     let found =
         fs::metadata(dir).map_err(|error| Failure(format!("{}: {error}; type etcd's --data-dir", dir.display())))?;
@@ -67,7 +67,7 @@ fn checked(dir: &Path) -> Result<&Path, Failure> {
     }
 }
 
-/// Returns the data dir that `dir` is a part of: its `member`, or `wal` or `snap` in there.
+/// Returns the data dir of which `dir` is a part: its `member`, or `wal` or `snap` in that. Returns `None` if `dir` is no such part.
 fn part_of(dir: &Path) -> Result<Option<PathBuf>, Failure> {
     let whole = fs::canonicalize(dir)?;
     if dir.join("wal").is_dir() && !dir.join("member").exists() {
@@ -77,7 +77,7 @@ fn part_of(dir: &Path) -> Result<Option<PathBuf>, Failure> {
     Ok(whole.ancestors().nth(2).filter(|_| is_part).map(Path::to_owned))
 }
 
-/// Prints an id as etcd does, and as JSON and some tools do.
+/// Formats an id in hexadecimal, as etcd prints it, and in decimal, as JSON has it.
 fn id(id: u64) -> String {
     format!("{id:x} ({id})")
 }

@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
     Ok(Shown { dir: dir.to_owned(), is_open, written, found, described })
 }
 
-/// Contents of a data dir.
+/// The report of `tandem data-dir show`: the content of a data dir.
 pub(super) struct Shown {
     dir: PathBuf,
     is_open: bool,
@@ -68,7 +68,7 @@ pub(super) struct Shown {
     described: Described,
 }
 
-/// Returns the name of the member that a history is of.
+/// Returns the name of the member to which the data belongs; `None` if the name is unknown.
 pub(super) fn node<'a>(history: &History, described: &'a Described) -> Option<&'a String> {
     described.names.get(&history.member_id).filter(|name| !name.is_empty())
 }
@@ -97,7 +97,7 @@ impl Report for Shown {
     }
 }
 
-/// The JSON keys that scripts rely on.
+/// The report's JSON. Scripts rely on its keys.
 #[derive(Default, Serialize)]
 struct Json<'a> {
     cluster_id: Option<u64>,

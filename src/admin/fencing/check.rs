@@ -47,7 +47,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// The report of the check.
+/// The report of `tandem fencing check`.
 #[derive(Serialize)]
 pub(super) struct Answered {
     at: String,
@@ -103,7 +103,7 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// The command that shows how to form a cluster.
+/// The command that shows the operator how to form a cluster.
 const EXAMPLE: &str = "tandem setup --example";
 
 pub(super) fn run(arguments: &Arguments) -> Result<Answered, Failure> {
@@ -115,7 +115,7 @@ fn answer(cluster: &Cluster, checked: Checked) -> Answered {
     Answered { at: rfc3339(cluster.at), here: cluster.here.clone(), checked }
 }
 
-/// Asks the BMCs, and applies the rules to all known facts.
+/// Queries the BMCs and checks fencing. `device` limits both to one fence device, named by its id or by the node that it fences.
 pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceArgument) -> Result<Checked, Failure> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Failure("only root may read the options of fence devices: type it with sudo".to_owned()));
@@ -132,7 +132,8 @@ pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceA
     Ok(fencing::check(cluster, &asked, device))
 }
 
-/// Returns the id of the fence device with this name, or of the device that fences the node with this name.
+/// Returns the id of the fence device called `name`. If there is none, returns the id of the only device that fences the node called
+/// `name`.
 fn device_of<'a>(configuration: &'a Configuration, name: &str) -> Result<&'a str, Failure> {
     let devices = &configuration.fence_devices;
     let ids = |wanted: &dyn Fn(&FenceDevice) -> bool| -> Vec<&'a str> {

@@ -90,7 +90,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// The result of the test.
+/// The report of `tandem fencing test`.
 #[derive(Serialize)]
 pub(super) struct Tested {
     #[serde(flatten)]
@@ -136,7 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.in_unit { in_a_unit(arguments, &cluster, node) } else { show(&one(arguments, &cluster, node)?, form) }
 }
 
-/// Starts the same test in a unit of its own, if it is allowed.
+/// Asks the operator, then starts the fencing test of `node` in a systemd unit of its own, if the test is allowed.
 fn in_a_unit(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Exit, Failure> {
     target(cluster, node)?;
     may_be_tested(&check::look(cluster, None, &arguments.resource)?, node)?;
@@ -147,7 +147,7 @@ fn in_a_unit(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Has `node` fenced, and follows it until it is back.
+/// Asks the operator, has `node` fenced, and observes it until it votes again.
 fn one(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Tested, Failure> {
     let configuration = target(cluster, node)?;
     let checked = check::look(cluster, None, &arguments.resource)?;
@@ -180,13 +180,13 @@ fn one(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Tested, F
     Ok(Tested { record, before, next })
 }
 
-/// Returns the node's id in Corosync, as Pacemaker reports it. Pacemaker has the id of every node that was ever online.
+/// Returns Corosync's id of `node`, as Pacemaker reports it; 0 if it is unknown. Pacemaker has the id of every node that was ever online.
 fn corosync_id(cluster: &Cluster, node: &str) -> u32 {
     let nodes = cluster.pacemaker.known().map(|pacemaker| pacemaker.nodes.as_slice()).unwrap_or_default();
     nodes.iter().find(|one| one.name == node).and_then(|one| one.id.parse().ok()).unwrap_or_default()
 }
 
-/// Returns the configuration of a cluster in which `node` can be fenced.
+/// Returns the cluster's configuration. Fails unless `node` is another node of the cluster than this one.
 fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {
     let configuration = with_node(cluster, node)?;
     let nodes = &configuration.nodes;
@@ -199,7 +199,7 @@ fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Fai
     Ok(configuration)
 }
 
-/// Refuses a test if fencing would fail, or would cost more than a short pause.
+/// Refuses a fencing test of `node` if fencing would fail, or would cost more than a short pause in the writes.
 fn may_be_tested(checked: &Checked, node: &str) -> Result<(), Failure> {
     const NEEDED: [&str; 2] = ["not-two-voters", "node-not-online"];
     let stops = |finding: &&crate::operate::health::fencing::Finding| {
@@ -214,7 +214,7 @@ fn may_be_tested(checked: &Checked, node: &str) -> Result<(), Failure> {
     }
 }
 
-/// Announces what will happen, and the findings that are not ideal.
+/// Prints what the test will do, and each finding about fencing as a warning.
 fn announce(
     prompt: &Prompt<'_>,
     checked: &Checked,
@@ -239,7 +239,7 @@ fn announce(
     ))
 }
 
-/// Makes the record of a test. `at` is in milliseconds, like the times of the phases.
+/// Returns the record of a fencing test that began at `at`, in milliseconds since 1970.
 fn record_of(here: &str, node: &str, at: u64, seen: FencingSeen) -> Record {
     let FencingSeen { phases, why } = seen;
     Record {
@@ -253,7 +253,8 @@ fn record_of(here: &str, node: &str, at: u64, seen: FencingSeen) -> Record {
     }
 }
 
-/// Stores the record where others read it. The node has been fenced, so a failure here is only a warning.
+/// Stores the record of a fencing test in a file, and a passed test in a node attribute. A failure is only a warning, because the node
+/// was fenced already.
 fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> Result<(), Failure> {
     if let Err(error) = record::add(Path::new(record::PATH), record) {
         prompt.tell(format_args!("warning: {} cannot be written: {error}", record::PATH))?;
@@ -266,7 +267,7 @@ fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> R
     Ok(())
 }
 
-/// Returns the next command: the other half of the test, or the check if this half failed.
+/// Returns what to do after a fencing test. If it passed, that is the test in the other direction; otherwise a check.
 fn next(here: &str, node: &str, record: &Record, is_both: bool) -> String {
     if record.passed && is_both {
         format!("{node} fences {here}")

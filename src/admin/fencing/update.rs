@@ -114,7 +114,7 @@ impl Arguments {
     }
 }
 
-/// The terminal of this process.
+/// The terminal at which this command was typed.
 struct Here;
 
 impl Terminal for Here {

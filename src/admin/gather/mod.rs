@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// Report of the archive.
+/// The report of `tandem gather`: the archive and its content.
 #[derive(Serialize)]
 pub(super) struct Gathered {
     file: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct Gathered {
     missing: Vec<Missing>,
 }
 
-/// A part that could not be collected.
+/// A file that could not be collected, and the reason.
 #[derive(Serialize)]
 struct Missing {
     name: String,

@@ -25,7 +25,7 @@ fn pair((cert, key): &(String, String)) -> (Read, Read) {
     (read("new.crt", cert), read("new.key", key))
 }
 
-/// Returns a pair with certificates of `company` only.
+/// Returns a site on which both nodes have certificates of the CA `company`.
 fn site(company: &Ca) -> Site {
     Site {
         node: "node1".to_owned(),
@@ -37,13 +37,13 @@ fn site(company: &Ca) -> Site {
     }
 }
 
-/// Returns the certificates that node1 shows, of `company`.
+/// Returns the certificates of the CA `company` that node1 presents.
 fn shown(company: &Ca) -> PeerSeen {
     let chain = read_all(&company.leaf(|_| ()).0, "it").unwrap();
     PeerSeen { chains: vec![chain; 2], trusts: Vec::new() }
 }
 
-/// Returns whether etcd is restarted, if it may be.
+/// Returns whether installing `named` restarts etcd, while a restart is allowed. Asserts that permission is asked for exactly then.
 fn restarts(named: &Named, site: &Site, own: &Ca) -> Result<bool, String> {
     let asked = Cell::new(false);
     let may_restart = || {

@@ -2,7 +2,7 @@ use super::*;
 use crate::admin::report::golden;
 use crate::operate::certs::pki::{self, Authority, BACKDATED, LEAF_LASTS, rotation};
 
-/// 2026-11-23.
+/// The time 2026-11-23, in seconds since 1970.
 const NOW: u64 = 1_795_400_000;
 
 struct World {
@@ -82,8 +82,8 @@ fn a_new_key_is_made_where_it_is_asked_for() {
     assert!(world.files.fits(Leaf::Etcd).unwrap() && world.files.fits(Leaf::Client).unwrap());
 }
 
-/// A client that trusts the shown certificate may not trust one of the other CA, because the peer may have dropped the
-/// old one.
+/// Asserts that during a CA rotation a certificate is renewed by the CA that issued the present one. The peer may no longer trust the
+/// other CA.
 #[test]
 fn amid_a_rotation_a_renewal_is_of_the_ca_that_the_present_certificate_is_of() {
     let world = world();

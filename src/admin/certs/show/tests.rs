@@ -2,11 +2,11 @@ use super::*;
 use crate::admin::report::golden;
 use crate::operate::certs::pki::Authority;
 
-/// 2026-11-23.
+/// The time 2026-11-23, in seconds since 1970.
 const NOW: u64 = 1_795_400_000;
 const DAY: u64 = 86_400;
 
-/// Replaces the value that changes with each run.
+/// Replaces the value in `row` that differs in each run of the test.
 fn still(mut row: Row) -> Row {
     row.fingerprint = row.fingerprint.map(|_| "SHA-256".to_owned());
     row

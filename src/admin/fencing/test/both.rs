@@ -44,8 +44,8 @@ pub(super) fn run(arguments: &Arguments, cluster: &Cluster) -> Result<Exit, Fail
     show(&shown, arguments.form)
 }
 
-/// Has this node fenced once the `first` half has passed and the cluster is redundant again. Returns `None` if the
-/// first half did not pass.
+/// Performs the second half of the test, in which the other node fences this one. Waits before until the cluster is redundant again.
+/// Returns `None` if the `first` half did not pass.
 fn second(
     first: Exit,
     redundant: impl FnOnce() -> Result<(), Vec<String>>,
@@ -54,7 +54,7 @@ fn second(
     (first == Exit::Done).then(|| redundant().map_err(|why| not_redundant(&why)).and_then(|()| fence()))
 }
 
-/// Returns the other node of a cluster of two.
+/// Returns the name of the other node. Fails unless the cluster has two nodes.
 fn other(cluster: &Cluster) -> Result<&str, Failure> {
     let configuration = with_node(cluster, &cluster.here)?;
     match &configuration.nodes.iter().filter(|node| **node != cluster.here).collect::<Vec<_>>()[..] {
@@ -80,7 +80,7 @@ fn not_redundant(why: &[String]) -> Failure {
     ))
 }
 
-/// Announces what follows the first half.
+/// Prints what will happen after the first half of the test.
 pub(super) fn announce(prompt: &Prompt<'_>, here: &str, other: &str) -> Result<(), Failure> {
     prompt.tell(format_args!(
         "Once 'tandem status' reports redundant again, {other} does the same with {here}: this login ends then."
@@ -102,7 +102,8 @@ mod tests {
         );
     }
 
-    /// After a failed first half, this node may be the last one that serves.
+    /// Asserts that this node is fenced only after the first half passed and while the other node votes. Otherwise this node may be the
+    /// last one that serves.
     #[test]
     fn this_node_is_fenced_after_a_half_that_passed_and_beside_a_second_voter_alone() {
         let never = || -> Result<Halves, Failure> { panic!("this node was fenced") };

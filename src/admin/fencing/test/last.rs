@@ -15,7 +15,7 @@ use crate::operate::fencing::seen;
 use crate::operate::fencing::there::There;
 use crate::operate::node::must_be_root;
 
-/// Both halves, and the end of a test of both.
+/// The report of the last tests of both halves, and why a test of both was interrupted.
 #[derive(Serialize)]
 pub(super) struct Shown {
     #[serde(flatten)]
@@ -31,7 +31,7 @@ impl Shown {
     }
 }
 
-/// Returns the commands that are still to be typed, the first half first.
+/// Returns the first command that the operator still has to type; `None` if both halves have passed.
 fn next(halves: &Halves) -> Option<String> {
     let here = &halves.here;
     let of = |half: &Half| {
