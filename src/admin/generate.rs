@@ -25,14 +25,14 @@ struct Arguments {
     dir: PathBuf,
 }
 
-/// The shells, each with its directory below `/usr/share`.
+/// The shells with a completion script, each with the script's directory below `/usr/share`.
 const COMPLETIONS: &[(Shell, &str)] = &[
     (Shell::Bash, "bash-completion/completions"),
     (Shell::Fish, "fish/vendor_completions.d"),
     (Shell::Zsh, "zsh/site-functions"),
 ];
 
-/// Runs the generator. `args` begin with the program's name.
+/// Runs `tandem-generate`. `args` begin with the program's name.
 pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = match Arguments::try_parse_from(args) {
         Ok(arguments) => arguments,
@@ -50,7 +50,7 @@ pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Writes all files below `share`.
+/// Writes man pages, completion scripts and the DTD below the directory `share`.
 fn write(share: &Path) -> std::io::Result<()> {
     let agent_page = agent::metadata::man_page();
     put(&share.join("man/man7/ocf_tandem_podman-etcd.7"), agent_page.as_bytes())?;
@@ -84,7 +84,7 @@ fn write(share: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a page for `command`, and one for each of its subcommands.
+/// Writes a man page for `command`, and one for each of its subcommands, into `dir`.
 fn man_pages(command: &Command, codes: &[(u8, &str)], dir: &Path) -> std::io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let page = Man::new(command.clone()).title(name).section("8").manual("Tandem");
@@ -96,7 +96,7 @@ fn man_pages(command: &Command, codes: &[(u8, &str)], dir: &Path) -> std::io::Re
     command.get_subcommands().try_for_each(|subcommand| man_pages(subcommand, codes, dir))
 }
 
-/// Returns the section on exit codes, which is the same on each page of a program.
+/// Returns the man pages' section on exit codes. It is the same on each page of a program.
 fn exit_status(codes: &[(u8, &str)]) -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXIT STATUS"]);

@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// The result of the last observation.
+/// The report of `tandem lone-boot`: the last observation and its plan.
 #[derive(Serialize)]
 pub(super) struct Answer {
     node: String,

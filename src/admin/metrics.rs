@@ -26,9 +26,9 @@ follows it: https://wiki.example.com/tandem/recovery.md makes https://wiki.examp
 
   tandem metrics rules --runbook-base https://wiki.example.com/tandem/recovery.md > /etc/prometheus/rules.d/tandem.rules.yml";
 
-/// The rules as the package installs them.
+/// The alert rules for Prometheus, as the package installs them.
 const RULES: &str = include_str!("../../metadata/prometheus/tandem.rules.yml");
-/// The address that the rules' links begin with.
+/// The address with which each link to the recovery guide begins in [`RULES`].
 const GUIDE: &str = "file:///usr/share/doc/tandem/docs/operate/recovery.md";
 
 /// Prints the cluster's metrics for Prometheus
@@ -56,7 +56,7 @@ struct Rules {
     runbook_base: Option<String>,
 }
 
-/// Reads an address to which a heading can be appended, and that needs no quotes in YAML.
+/// Parses an address to which a heading can be appended, and which needs no quotes in YAML.
 fn runbook_base(text: &str) -> Result<String, String> {
     let place = ["https://", "http://", "file:///"].iter().find_map(|scheme| text.strip_prefix(scheme));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:?=&%+@,()".contains(c);
@@ -68,7 +68,7 @@ fn runbook_base(text: &str) -> Result<String, String> {
     }
 }
 
-/// Returns the rules, with their links below `base`.
+/// Returns the alert rules, with links that begin with `base` instead of [`GUIDE`].
 fn rules(base: Option<&str>) -> String {
     RULES.replace(GUIDE, base.unwrap_or(GUIDE))
 }

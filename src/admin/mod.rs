@@ -114,12 +114,12 @@ impl Command {
     }
 }
 
-/// Returns the end of a subcommand without a report.
+/// Returns the exit code of a subcommand that prints no report.
 fn done((): ()) -> Exit {
     Exit::Done
 }
 
-/// Runs the command. `args` follow the program's name.
+/// Runs `tandem` and returns its exit code. `args` are the arguments after the program's name.
 pub fn run(args: &[OsString]) -> u8 {
     let name = OsString::from("tandem");
     let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
@@ -140,13 +140,14 @@ pub fn run(args: &[OsString]) -> u8 {
     }
 }
 
-/// Returns the fault of a command line of `tandem`, without running it. `words` follow the program's name.
+/// Returns the fault of a command line of `tandem` without running it; `None` if it is valid. `words` are the words after the program's
+/// name.
 pub fn misused(words: &[&str]) -> Option<String> {
     let line = CommandLine::try_parse_from(std::iter::once(&"tandem").chain(words));
     line.err().filter(clap::Error::use_stderr).map(|fault| fault.to_string())
 }
 
-/// Keeps only the nearest of the subcommands that clap suggests for a mistyped one. clap lists it last.
+/// Keeps only the nearest subcommand that clap suggests for a mistyped one, which is the last in clap's list.
 fn with_nearest(mut answer: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(mut names)) = answer.remove(ContextKind::SuggestedSubcommand)
         && let Some(nearest) = names.pop()
@@ -156,27 +157,27 @@ fn with_nearest(mut answer: clap::Error) -> clap::Error {
     answer
 }
 
-/// Runs `tandem release-locks`. Pacemaker calls an alert agent without arguments.
+/// Runs `tandem release-locks` as an alert agent, and returns its exit code. Pacemaker passes no arguments.
 pub fn release_locks(_: &[OsString]) -> u8 {
     run(&[OsString::from("release-locks")])
 }
 
-/// Runs the alert agent that records events. Pacemaker calls it without arguments.
+/// Runs the alert agent that records events, and returns its exit code. Pacemaker passes no arguments.
 pub fn alert(args: &[OsString]) -> u8 {
     alert::run(args)
 }
 
-/// Runs `tandem-generate`. `args` begin with the program's name.
+/// Runs `tandem-generate` and returns its exit code. `args` begin with the program's name.
 pub fn generate(args: impl IntoIterator<Item = OsString>) -> u8 {
     generate::run(args) as u8
 }
 
-/// Prints lines of a result.
+/// Prints lines to standard output.
 fn say(lines: impl Display) -> Result<(), Failure> {
     Ok(output::say(lines)?)
 }
 
-/// Returns the whole tree, for the files that are generated from it.
+/// Returns the command tree of `tandem`, from which man pages and completions are generated.
 fn command_line() -> clap::Command {
     CommandLine::command()
 }
@@ -185,7 +186,7 @@ fn command_line() -> clap::Command {
 mod tests {
     use super::*;
 
-    /// The subcommands that print as they run, and have no JSON.
+    /// The subcommands without `--json`, because they print as they run.
     const WITHOUT_REPORT: [&str; 6] = ["completion", "etcdctl", "metrics-rules", "power-off", "replay", "sim"];
 
     fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {

@@ -11,7 +11,7 @@ pub(super) struct ResourceArgument {
 }
 
 impl ResourceArgument {
-    /// Returns the typed id.
+    /// Returns the resource's id as typed; `None` if none was typed.
     pub(super) fn id(&self) -> Option<&str> {
         self.resource.as_deref()
     }

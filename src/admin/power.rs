@@ -76,7 +76,7 @@ impl Command {
     }
 }
 
-/// The answer of one device.
+/// The power of a node as the BMC of one fence device reports it.
 #[derive(Serialize)]
 struct Asked {
     device: String,
@@ -85,7 +85,7 @@ struct Asked {
     why: Option<String>,
 }
 
-/// The answers of a node's devices.
+/// The report of `tandem power status`.
 #[derive(Serialize)]
 struct Shown {
     node: String,
@@ -148,7 +148,7 @@ fn status(arguments: &Target) -> Result<Shown, Failure> {
     Ok(Shown::of(&arguments.node, power::of_each(&Programs::default(), configuration, &arguments.node)?))
 }
 
-/// The proof of one device.
+/// The result of switching a node on through one fence device.
 #[derive(Serialize)]
 struct Proof {
     device: String,
@@ -156,7 +156,7 @@ struct Proof {
     why: Option<String>,
 }
 
-/// The proofs that a node is on.
+/// The report of `tandem power on`.
 #[derive(Serialize)]
 struct SwitchedOn {
     node: String,
@@ -221,7 +221,7 @@ fn on(arguments: &Target) -> Result<SwitchedOn, Failure> {
     Ok(SwitchedOn::of(node, switched?))
 }
 
-/// Refuses while Pacemaker fences the node, because the fence agent waits for an Off that must not be undone.
+/// Refuses to switch a node on while Pacemaker fences it. The fence agent waits for a proof of Off, which must not be undone.
 fn may_be_switched_on(cluster: &Cluster, node: &str) -> Result<(), Failure> {
     let fencings = cluster.pacemaker.known().map(|known| known.fencing.as_slice()).unwrap_or_default();
     let last = fencings.iter().find(|fencing| fencing.target == node);
@@ -238,7 +238,7 @@ fn off(node: &str) -> Failure {
     Failure(format!("switching off is fencing, which is Pacemaker's: type 'pcs stonith fence {node}'"))
 }
 
-/// Returns the cluster, even without quorum.
+/// Observes the cluster, even if it has no quorum. Fails unless this process runs as root.
 fn look(resource: &ResourceArgument) -> Result<Cluster, Failure> {
     must_be_root()?;
     Ok(cluster::look(&Programs::default(), resource.id(), &Limits::default()))

@@ -10,7 +10,7 @@ use crate::os::output::complain;
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// The progress: a line that changes on a terminal, or a line for each change elsewhere.
+/// The progress of a command on stderr. On a terminal it is a line that changes; elsewhere each change is a line.
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: ProgressBar,

@@ -38,22 +38,22 @@ impl Answers {
         self.confirm.is_some()
     }
 
-    /// Returns whether permission is given.
+    /// Returns whether `--yes` was given.
     pub(super) fn has_leave(&self) -> bool {
         self.yes
     }
 
-    /// Returns answers that contain only a name.
+    /// Returns answers that contain only the name for `--confirm`.
     pub(super) fn confirming(name: Option<String>) -> Self {
         Self { yes: false, confirm: name }
     }
 }
 
-/// The dialogue with the operator.
+/// The dialogue with the operator, in which options may answer questions.
 #[derive(Debug)]
 pub(super) struct Prompt<'a> {
     answers: &'a Answers,
-    /// True if stdout is for one JSON object, so that the dialogue goes to stderr.
+    /// True if stdout is reserved for one JSON object. The dialogue then uses stderr.
     json: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Prompt<'a> {
         Self { answers, json: form.json }
     }
 
-    /// Prints text that belongs to a question, or to the work after its answer.
+    /// Prints text of the dialogue, such as a warning before a question.
     pub(super) fn tell(&self, lines: impl Display) -> Result<(), Failure> {
         if self.json {
             output::complain(lines);
@@ -71,7 +71,7 @@ impl<'a> Prompt<'a> {
         Ok(output::say(lines)?)
     }
 
-    /// Checks that the answer to `question` is `name`. The error contains the answer.
+    /// Asks for a name, unless `--confirm` gave one, and checks that it is `name`. The error names what was not typed.
     pub(super) fn name(&self, question: &str, name: &str) -> Result<(), Failure> {
         let answer = match &self.answers.confirm {
             Some(given) => given.clone(),
@@ -83,12 +83,12 @@ impl<'a> Prompt<'a> {
         Err(Failure(format!("nothing was done: '{name}' was not typed")))
     }
 
-    /// Does the same as [`Prompt::name`], and accepts `--yes` as well.
+    /// Asks for a name as [`Prompt::name`] does, but also accepts `--yes`.
     pub(super) fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure> {
         if self.answers.yes { Ok(()) } else { self.name(question, name) }
     }
 
-    /// Returns whether `question`, which asks for 'yes', is answered with it.
+    /// Asks `question`, unless `--yes` was given. Returns whether the operator answered 'yes'.
     pub(super) fn leave(&self, question: &str) -> Result<bool, Failure> {
         Ok(self.answers.yes || self.ask(question)? == "yes")
     }
@@ -97,7 +97,7 @@ impl<'a> Prompt<'a> {
         Ok(self.answer(question)?.unwrap_or_default())
     }
 
-    /// Returns the answer to `question`, or `None` if the input has ended.
+    /// Asks `question` and returns the typed line; `None` if the input has ended.
     pub(super) fn answer(&self, question: &str) -> Result<Option<String>, Failure> {
         // If the question cannot be printed, it is not asked.
         let mut talk: Box<dyn Write> = if self.json { Box::new(io::stderr()) } else { Box::new(io::stdout()) };

@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// The options of the alert.
+/// The alert's option `prefix`. The constants below are the other options of the alert.
 const PREFIX: OptionRow = OptionRow::new("prefix", OptionKind::Text, "").value("/service/").required();
 const MATCH: OptionRow = OptionRow::new("match", OptionKind::OneOf(&["value", "name", "either"]), "").default("value");
 const ENDPOINTS: OptionRow =
@@ -61,11 +61,11 @@ const CERT_FILE: OptionRow =
 const KEY_FILE: OptionRow = OptionRow::new("key_file", OptionKind::Path, "").value("/etc/tandem/locks.key").required();
 const TIMEOUT: OptionRow = OptionRow::new("timeout", OptionKind::Seconds(1, 600), "").default("10");
 
-/// The time limit of the first query of an endpoint. The dead machine's endpoint delays the other one by this much.
+/// Time limit of the first query of an endpoint. If the fenced node's endpoint comes first, it delays the other one by this time.
 const FIRST_TRY: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The revoked leases. Empty if the alert is no reason to revoke any.
+/// The report of `tandem release-locks`. It is empty if the alert does not report a fenced node.
 #[derive(Default, Serialize)]
 pub(super) struct Released {
     node: Option<String>,
@@ -73,7 +73,7 @@ pub(super) struct Released {
     left: Vec<Shown>,
 }
 
-/// A lease.
+/// A lease with its keys: those of the fenced node, and those of others.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 struct Shown {
     id: String,
@@ -81,8 +81,8 @@ struct Shown {
     others: Vec<String>,
 }
 
-/// Formats a lease as etcdctl prints it, with leading zeros. Its keys are sorted by name, because etcd's order is
-/// arbitrary.
+/// Formats a lease as etcdctl prints it, with leading zeros. Its keys are sorted by name, because etcd returns them in an arbitrary
+/// order.
 impl From<&Lease> for Shown {
     fn from(lease: &Lease) -> Self {
         let sorted = |keys: &[String]| {
@@ -122,7 +122,7 @@ fn answer(env: &Env) -> Result<Released, Failure> {
     Ok(released)
 }
 
-/// The endpoints, the credentials and the time limit.
+/// The endpoints of etcd, the credentials, and the time limit, from the alert's options.
 struct Setup {
     endpoints: Vec<Endpoint>,
     credentials: Credentials,
@@ -154,8 +154,8 @@ impl Setup {
         Ok((setup, Own { prefix, node: node.to_owned(), mark }))
     }
 
-    /// Asks one endpoint after the other, until one succeeds or the time is over. It begins during the pause in the
-    /// writes.
+    /// Revokes the fenced node's leases through one endpoint after the other, until one succeeds or the time is over. At first etcd may
+    /// not yet accept writes again.
     fn release(&self, own: &Own, released: &mut Released) -> Result<(), Failure> {
         let deadline = Deadline::after(self.timeout);
         let mut one_try = FIRST_TRY;
@@ -214,7 +214,7 @@ impl Setup {
     }
 }
 
-/// Lists as many keys as fit into a line of the journal.
+/// Returns at most eight keys as text, and the number of further ones, so that the line fits into the journal.
 fn some_of(keys: &[String]) -> String {
     const SHOWN: usize = 8;
     let more = keys.len().saturating_sub(SHOWN);
@@ -222,7 +222,7 @@ fn some_of(keys: &[String]) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Returns the value of an option, or its default.
+/// Returns the value of an option of the alert, or its default. Fails if it has neither.
 fn option<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<T, Failure> {
     let (name, value) = (row.name, row.value);
     let text = env
@@ -258,7 +258,7 @@ mod tests {
         ("key_file", "/etc/tandem/locks.key"),
     ];
 
-    /// Returns these variables, with some of them replaced. An empty variable counts as none.
+    /// Returns an environment with `variables`, some of them replaced by `instead`. An empty value counts as no variable.
     fn env(variables: &[(&str, &str)], instead: &[(&str, &str)]) -> Env {
         let pairs = variables.iter().chain(instead);
         Env::from_pairs(pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))

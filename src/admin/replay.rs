@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     quiet: bool,
 }
 
-/// Prints each round as it is read, because a file may contain megabytes.
+/// Decides again from each recorded round, and prints it immediately, because a file may contain megabytes.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let decisions = decision_log::read(&arguments.file)?;
     let mut different = 0;
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if different == 0 { Ok(()) } else { Err(Failure(format!("{different} decisions differ from the recorded ones"))) }
 }
 
-/// Compares the recorded plan with today's. Returns both if they differ.
+/// Decides again from the evidence of `entry`. Returns both plans as text if today's differs from the recorded one.
 fn difference(entry: &Entry) -> Option<String> {
     let now = entry.decide_again();
     if now == entry.plan {

@@ -12,45 +12,43 @@ use super::exit::Exit;
 use crate::operate::failure::Failure;
 use crate::os::output::{self, Painted};
 
-/// The version of the `--json` format. It does not change for a new key. It changes if a key is removed, or gets
-/// another meaning.
+/// Version of the `--json` format. It stays when a key is added, and changes when a key is removed or gets another meaning.
 const FORMAT: u32 = 1;
 
-/// An answer. Its JSON has the keys that it serialises to, and `format`.
+/// The result of a subcommand. Its JSON has the keys that it serializes to, and `format`.
 pub(super) trait Report: Serialize {
-    /// Returns the text for people, without the last line break. Empty if there is nothing to report.
+    /// Returns the result as text for the operator, without the last line break. The text is empty if there is nothing to report.
     fn text(&self) -> String;
 
-    /// Returns why the answer is a bad one. That text goes to stderr, and the subcommand fails. The answer is still
-    /// printed.
+    /// Returns why the subcommand fails although it has a result; `None` if it succeeds. The result is printed, and this text goes to
+    /// stderr.
     fn complaint(&self) -> Option<Cow<'_, str>> {
         None
     }
 
-    /// Returns the words of the text that have a colour on a terminal, at the beginning of a line.
+    /// Returns the words that get a colour on a terminal if a line of the text begins with them.
     fn painted(&self) -> &'static Painted {
         &[]
     }
 
-    /// Returns the exit code of an answer without a complaint.
+    /// Returns the exit code for a result without a complaint.
     fn exit(&self) -> Exit {
         Exit::Done
     }
 }
 
-/// The form of the answer. It is part of the arguments of every subcommand that answers with a report.
+/// The form in which a result is printed: text or JSON. Each subcommand with a report has it among its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     pub json: bool,
 }
 
-/// The ids of the two arguments.
+/// The ids of the arguments `--json` and `-o` in clap.
 const JSON: &str = "json";
 const OUTPUT: &str = "output-form";
 
 impl Args for Form {
-    /// Adds `--json`, and `-o json` (`--output json`) as kubectl has it. A subcommand that already has one of these
-    /// options keeps its own.
+    /// Adds `--json`, and `-o json` (`--output json`) as in kubectl. A subcommand with an option of that name keeps its own.
     fn augment_args(command: Command) -> Command {
         let help = "Prints one JSON object instead of text; \"format\" in it is 1";
         let json = Arg::new(JSON).long("json").action(ArgAction::SetTrue).help(help);
@@ -92,7 +90,7 @@ struct Document<'a, R> {
     report: &'a R,
 }
 
-/// Renders `report` in the requested form.
+/// Formats `report` as text or JSON.
 fn render(report: &impl Report, form: Form) -> Result<String, Failure> {
     if !form.json {
         return Ok(report.text());
@@ -100,12 +98,12 @@ fn render(report: &impl Report, form: Form) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(&Document { format: FORMAT, report })?)
 }
 
-/// Renders `report` as one line of JSON, for answers that follow each other.
+/// Formats `report` as one line of JSON, for subcommands that print several reports.
 pub(super) fn line(report: &impl Report) -> Result<String, Failure> {
     Ok(serde_json::to_string(&Document { format: FORMAT, report })?)
 }
 
-/// Prints `report`, and returns the exit code of the subcommand.
+/// Prints `report` and returns the exit code of the subcommand. Fails if the report has a complaint.
 pub(super) fn show(report: &impl Report, form: Form) -> Result<Exit, Failure> {
     let text = render(report, form)?;
     if !text.is_empty() {
@@ -125,7 +123,7 @@ pub(super) mod golden {
     use super::*;
     use crate::records::decision_log::Entry;
 
-    /// Returns a recorded round, from which a test makes an answer.
+    /// Returns a recorded decision of the agent, from which tests make reports.
     pub(in crate::admin) fn recorded() -> Entry {
         let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
         serde_json::from_str(text.lines().next().unwrap()).unwrap()
@@ -135,12 +133,13 @@ pub(super) mod golden {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/commands")
     }
 
-    /// Compares `report` in both forms with the files of `name`, which are the subcommand's words joined by hyphens.
+    /// Asserts that `report` is equal to the golden files of `name`, as text and as JSON. `name` is the subcommand's words, joined by
+    /// hyphens.
     pub(in crate::admin) fn compare(name: &str, report: &impl Report) {
         compare_in(&directory(), name, report);
     }
 
-    /// Does the same with the files of `name` in another directory.
+    /// Asserts that `report` is equal to the files of `name` in `directory`, as text and as JSON.
     pub(in crate::admin) fn compare_in(directory: &Path, name: &str, report: &impl Report) {
         for (json, ending) in [(false, "txt"), (true, "json")] {
             let rendered = render(report, Form { json }).unwrap() + "\n";

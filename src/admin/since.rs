@@ -6,18 +6,18 @@ use crate::base::duration;
 
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
-/// The beginning of a period. Days begin at 00:00 UTC, because the times of events are UTC.
+/// The beginning of a period. Days begin at 00:00 UTC, because the times of events are in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Since {
     Ago(Duration),
     Yesterday,
     Today,
-    /// Milliseconds since 1970.
+    /// The beginning as a time in milliseconds since 1970.
     At(u64),
 }
 
 impl Since {
-    /// Reads one of journalctl's words, a duration, or a date.
+    /// Parses `now`, `today`, `yesterday`, a duration before now, or a date.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
         match text {
@@ -37,7 +37,7 @@ impl Since {
         })
     }
 
-    /// Returns the beginning in milliseconds since 1970, at the time `now`.
+    /// Returns the beginning in milliseconds since 1970. `now` is the present time in the same unit.
     pub(super) fn begin(self, now: u64) -> u64 {
         let midnight = now - now % DAY_MILLIS;
         match self {
@@ -49,7 +49,7 @@ impl Since {
     }
 }
 
-/// Reads a date, with or without hours, minutes and seconds.
+/// Parses a date with or without hours, minutes and seconds. Returns milliseconds since 1970.
 fn date(text: &str) -> Option<u64> {
     let whole = ["", ":00", " 00:00:00"].map(|rest| format!("{text}{rest}"));
     let at = whole.iter().find_map(|text| humantime::parse_rfc3339_weak(text).ok())?;
@@ -60,7 +60,7 @@ fn date(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// 2026-11-23 08:30:00Z.
+    /// The time 2026-11-23 08:30:00 UTC, in milliseconds since 1970.
     const NOW: u64 = 1_795_422_600_000;
 
     #[test]

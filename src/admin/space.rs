@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// The databases, and the result of the reclaiming.
+/// The report of `tandem space`: the members' databases, and the result of `--reclaim`.
 #[derive(Serialize)]
 pub(super) struct Shown {
     #[serde(flatten)]
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
     Ok(Shown { space, reclaimed: Some(reclaimed) })
 }
 
-/// Returns a member's line.
+/// Returns the line of text for a member's database.
 fn line(member: &MemberSpace) -> String {
     let role = match (member.leader, member.learner) {
         (true, _) => "leader",

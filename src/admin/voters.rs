@@ -6,14 +6,13 @@ use crate::operate::cluster::{self, Cluster};
 use crate::operate::health::{self, Verdict};
 use crate::os::clock::Deadline;
 
-/// The time from etcd's resource to two voters, in a cluster that has just begun.
+/// Longest time from the creation of etcd's resource in a new cluster until both members vote.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
-/// The time limit if all is done and no change is allowed. It covers one late answer, which does not mean that work is
-/// left.
+/// Longest wait for two voters when nothing had to be changed. It allows for one late answer, which does not mean that work is left.
 pub(super) const A_LOOK: Duration = Duration::from_secs(15);
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// Waits until there are two voters. Returns the problems if the time is over.
+/// Waits until two members vote. Returns the problems as an error if `patience` is over.
 pub(super) fn wait(patience: Duration) -> Result<(), Vec<String>> {
     let end = Deadline::after(patience);
     loop {
@@ -28,7 +27,7 @@ pub(super) fn wait(patience: Duration) -> Result<(), Vec<String>> {
     }
 }
 
-/// Returns the reasons why the cluster is not redundant.
+/// Returns the problems that keep the cluster from being redundant, each with its command.
 fn problems(mut cluster: Cluster) -> Vec<String> {
     // A collector that has not run yet is no reason to wait.
     cluster::take_own(&mut cluster);

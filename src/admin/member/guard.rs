@@ -36,14 +36,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Guard, Failure> {
     guard::guard(&arguments.source.target(), &place)
 }
 
-/// Reads a name of a namespace.
+/// Parses the name of a Kubernetes namespace.
 fn namespace(text: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_name = !text.is_empty() && text.len() < 64 && text.chars().all(is_plain);
     if is_name { Ok(text.to_owned()) } else { Err("it is no namespace: type one such as kube-system".to_owned()) }
 }
 
-/// Reads a label.
+/// Parses a Kubernetes label, `KEY=VALUE`.
 fn label(text: &str) -> Result<(String, String), String> {
     let is_plain = |text: &str, more: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c));
     match text.split_once('=') {

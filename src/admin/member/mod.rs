@@ -55,7 +55,7 @@ impl Command {
     }
 }
 
-/// Makes the change, and prints the result.
+/// Performs a change of etcd's members, and prints its report.
 fn change((order, shared): (Order, &words::Shared)) -> Result<Exit, Failure> {
     let prompt = Prompt::new(&shared.answers, shared.form);
     match members::change::change(&order, &shared.terms(), &prompt)? {
@@ -68,7 +68,7 @@ fn change((order, shared): (Order, &words::Shared)) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns an id as etcdctl prints it.
+/// Formats an id in hexadecimal, as etcdctl prints it.
 fn shown_id(id: u64) -> String {
     format!("{id:x}")
 }

@@ -34,7 +34,7 @@ pub(super) struct SourceArguments {
 }
 
 impl SourceArguments {
-    /// Returns the etcd that the options name, or that etcdctl's variables name.
+    /// Returns the etcd to work on. Options name it, or the environment variables of etcdctl do.
     pub(super) fn target(&self) -> Target {
         let env = Env::from_process();
         let variable = |name: &str| env.get(name).map(str::to_owned);

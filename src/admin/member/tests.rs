@@ -49,7 +49,7 @@ fn every_change_has_its_golden() {
     golden::compare("member-replace", &changed("replace", "node3", &replaced));
 }
 
-/// The voter's Machine is being deleted, and waits for the voter.
+/// Asserts that `member list` shows a voter with a Machine that is being deleted, and that the deletion waits for the voter.
 #[test]
 fn the_deletion_of_a_machine_is_shown_with_what_it_waits_for() {
     let mut seen = three_and_a_learner();

@@ -45,7 +45,7 @@ pub(in crate::admin) struct Arguments {
     form: Form,
 }
 
-/// The interval between two rounds.
+/// Interval between two runs of the upkeep of hooks.
 const PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns whether this round has news compared with the last one.
+/// Returns whether `kept` contains anything to report that the previous run had not.
 fn is_news(kept: &Kept, due: &[Due], problems: &[String]) -> bool {
     let did = [&kept.put_on, &kept.taken_off, &kept.given_up].into_iter().any(|nodes| !nodes.is_empty());
     did || kept.due.iter().any(|one| !due.contains(one)) || kept.problems.iter().any(|one| !problems.contains(one))

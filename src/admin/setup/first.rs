@@ -31,7 +31,7 @@ use crate::os::clock::{self, Deadline};
 use crate::os::output::{complain, say};
 use crate::os::regular_file;
 
-/// The time for the other node's last messages.
+/// Longest time to wait for the end of the other node's command, after the last message to it.
 const GOOD_BYE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(first: &First) -> Result<Exit, Failure> {
@@ -59,7 +59,7 @@ pub(super) fn run(first: &First) -> Result<Exit, Failure> {
     show(&told?, first.form)
 }
 
-/// Writes the example to `path`, unless a file is there.
+/// Writes an example description to `path`. Fails if a file is already there.
 fn write_example(path: &Path) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::AlreadyExists => {
@@ -82,7 +82,7 @@ fn write_example(path: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Reads the settings from OpenShift's API, for the platform of its etcd operator.
+/// Completes the description with values from OpenShift's API, if `--platform` asks for OpenShift. Otherwise returns `None`.
 fn told_by_the_api(first: &First, description: &mut Description) -> Result<Option<openshift::Asked>, Failure> {
     if first.platform == Platform::Plain {
         return Ok(None);
@@ -91,7 +91,7 @@ fn told_by_the_api(first: &First, description: &mut Description) -> Result<Optio
     asked.map(Some).map_err(|faults| Failure(faults.join("\ntandem: ")))
 }
 
-/// Returns the description. Prints its faults and returns `None` if it is wrong.
+/// Reads the description of the cluster. Prints its faults and returns `None` if it is invalid.
 fn described(first: &First) -> Option<Description> {
     let path = first.file.display();
     let text = match regular_file::text_of_at_most(&first.file, file::LIMIT) {
@@ -176,7 +176,7 @@ fn told(
     Ok(told)
 }
 
-/// Waits for two voters, and adds the commands for afterwards.
+/// Waits for two voters, and adds the result and the next commands to the report.
 fn last(told: &mut Told, first: &First, progress: &Progress) {
     let patience = if first.dry_run { voters::A_LOOK } else { voters::PATIENCE };
     progress.say("waits for two voters");
@@ -197,7 +197,7 @@ fn last(told: &mut Told, first: &First, progress: &Progress) {
     }
 }
 
-/// Returns the work that is left to an operator once there are two voters.
+/// Returns what the operator should do once there are two voters.
 fn next(node: &str, other: &str) -> String {
     format!(
         "'tandem fencing test {other}' proves that it can be fenced, at a time that you choose; then on {other} the same with {node}\n\
@@ -206,7 +206,7 @@ fn next(node: &str, other: &str) -> String {
     )
 }
 
-/// Returns the step "two voters". A dry run shows the missing voters in it; otherwise they are a fault.
+/// Returns the last step of the report, "two voters". In a dry run it contains the problems; otherwise these are faults of the whole run.
 fn two_voters(node: &str, found: Option<&Result<(), Vec<String>>>, is_dry: bool) -> Shown {
     let missed = found.and_then(|found| found.as_ref().err()).filter(|_| is_dry);
     Shown {
@@ -227,14 +227,15 @@ fn not_yet(patience: Duration) -> String {
     )
 }
 
-/// Returns whether the other node's own command is needed. It is not once the cluster is formed.
+/// Returns whether `tandem setup join` must run on the other node. It must unless the cluster is already formed, or a dry run has no ssh.
 fn needs_the_other(first: &First, begun: &Begun) -> bool {
     !(begun.is_formed || first.dry_run && first.ssh.is_none())
 }
 
 type Reached = (Option<Call>, Option<ssh::There>);
 
-/// Reaches the other node, if it has to be asked. Its command runs there over ssh, or the operator types it.
+/// Connects to `tandem setup join` on the other node. ssh starts that command, or the operator types it. Returns `None` for both if the
+/// other node is not needed.
 fn reach(
     first: &First,
     programs: &Programs,

@@ -13,18 +13,18 @@ use crate::operate::setup::channel::join_file::{self, Join, Unusable};
 use crate::os::clock::Deadline;
 
 const PIECE: usize = 16 * 1024;
-/// The lines of a join file.
+/// Number of lines in a join file.
 const LINES: usize = 3;
 
-/// The last sign of life from the writer of standard input.
+/// The last sign that the writer of standard input still runs.
 #[derive(Clone, Copy, Debug)]
 enum Heard {
-    /// A sign of life, which suffices until this time.
+    /// The writer has sent something. It need not send anything more until this time.
     Until(Deadline),
     End,
 }
 
-/// Standard input, after the file was read from it.
+/// Standard input after the join file was read from it. While it stays open, the command that writes to it still runs.
 #[derive(Debug)]
 pub(super) struct Input {
     heard: Arc<Mutex<Heard>>,
@@ -32,7 +32,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Reads the file. Waits for each next piece for as long as `silence`.
+    /// Reads the join file from `reader`. Fails after `silence` without a further piece.
     pub(super) fn read(reader: impl Read + Send + 'static, silence: Duration) -> Result<(Join, Self), Unusable> {
         let heard = Arc::new(Mutex::new(Heard::Until(Deadline::after(silence))));
         let file = follow(reader, heard.clone(), silence);
@@ -48,7 +48,7 @@ impl Input {
         }
     }
 
-    /// Checks that the writer still keeps it open. The error contains the reason if not.
+    /// Checks that the writer keeps standard input open and still sends. The error is the reason why not.
     pub(super) fn still(&self) -> Result<(), String> {
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         match heard {
@@ -61,7 +61,7 @@ impl Input {
     }
 }
 
-/// Reads to the end in a thread. Sends the file, and then records each sign of life.
+/// Reads `reader` to its end in a thread. Sends the join file first, and then notes in `heard` whenever something arrives.
 fn follow(
     mut reader: impl Read + Send + 'static,
     heard: Arc<Mutex<Heard>>,

@@ -19,7 +19,7 @@ use crate::operate::setup::node;
 use crate::operate::talk::Progress as _;
 use crate::os::clock::{self, Deadline};
 
-/// Returns the content of FILE, and the open standard input if the content came from there.
+/// Reads the join file. Also returns standard input if the file came from there.
 fn read(arguments: &Join) -> Result<(join_file::Join, Option<Input>), Failure> {
     match arguments.file.as_deref().filter(|_| !arguments.stdin) {
         Some(file) => Ok((join_file::read(file)?, None)),
@@ -27,14 +27,14 @@ fn read(arguments: &Join) -> Result<(join_file::Join, Option<Input>), Failure> {
     }
 }
 
-/// Returns which of the two nodes this machine is, if the file may be used on it.
+/// Returns the index of this machine among the two nodes. Fails if the join file may not be used on it.
 fn which(join: &join_file::Join) -> Result<usize, Failure> {
     let which = node::is_described(&join.description);
     join.check(clock::wall_seconds(), which.map(|at| join.description.nodes[at].name.as_str()))?;
     which.ok_or_else(|| Failure("this machine is none of the two nodes: see 'ip address'".to_owned()))
 }
 
-/// Returns the steps that would be done here. Does not wait for the other node, and keeps the file.
+/// Returns the steps that `tandem setup join` would perform here. Does not wait for the other node, and does not delete the join file.
 pub(super) fn look(arguments: &Join) -> Result<Told, Failure> {
     cluster::must_be_root()?;
     let (join, _) = read(arguments)?;

@@ -8,17 +8,18 @@ use crate::adapters::command::Programs;
 use crate::adapters::ssh::Running;
 use crate::operate::setup::channel::Patience;
 
-/// The time for the steps themselves, after the other node was found.
+/// Longest time for the steps of the setup, after the other node was reached.
 const LONGER: Duration = Duration::from_secs(2_400);
 
-/// The running command at the other end.
+/// The command `tandem setup join` that runs on the other node through ssh.
 #[derive(Debug)]
 pub(super) struct There {
     host: String,
     running: Running,
 }
 
-/// Starts the command. It ends with this one if the connection breaks before the two nodes have found each other.
+/// Starts `tandem setup join` on the other node. It ends if the connection breaks before both nodes have found each other. `content` is
+/// the join file.
 pub(super) fn begin(programs: &Programs, host: &str, content: &str, patience: Duration) -> There {
     let limit = format!("{}s", patience.as_secs().max(1));
     let words = ["setup", "join", "--stdin", "--timeout", &limit];
@@ -29,7 +30,7 @@ pub(super) fn begin(programs: &Programs, host: &str, content: &str, patience: Du
 }
 
 impl There {
-    /// Checks that the command still runs. The error contains the reason why it ended.
+    /// Checks that the command on the other node still runs. The error is the reason why it ended.
     pub(super) fn still(&self) -> Result<(), String> {
         let host = &self.host;
         let why = match self.running.ended() {
@@ -47,7 +48,7 @@ impl There {
         ))
     }
 
-    /// Waits for its end, after the last messages were sent there.
+    /// Waits for the end of the command on the other node, for at most `patience`.
     pub(super) fn wait(self, patience: Duration) {
         self.running.wait(patience);
     }

@@ -9,7 +9,7 @@ use crate::admin::exit::Exit;
 use crate::admin::report::Report;
 use crate::operate::setup::drive::{Shown, Standing};
 
-/// The first node's answer.
+/// The report of `tandem setup`.
 #[derive(Debug, Serialize)]
 pub(super) struct Told {
     pub(super) node: String,
@@ -71,7 +71,7 @@ impl Report for Told {
     }
 }
 
-/// The other node's answer.
+/// The report of `tandem setup join`.
 #[derive(Debug, Serialize)]
 pub(super) struct Joined {
     pub(super) node: String,

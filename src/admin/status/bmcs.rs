@@ -11,21 +11,20 @@ use crate::operate::fencing::power;
 use crate::operate::health::view;
 use crate::os::clock::Deadline;
 
-/// The time limits of a whole status, and of a BMC in it.
+/// Time limit of a whole status. The next constant is the time limit of a BMC in it.
 const WHOLE: Duration = Duration::from_millis(4_800);
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The time for which an answer counts while the status is repeated. A BMC has few sessions, so it is not asked each
-/// time.
+/// Time for which a BMC's answer is used again while the status is repeated. A BMC allows few sessions, so it is not queried each time.
 const COUNTS: Duration = Duration::from_secs(10);
 
-/// The last answers, with the time until which they count.
+/// The last answers of BMCs, with the time until which they are used.
 #[derive(Debug, Default)]
 pub(super) struct Bmcs {
     last: Option<(Deadline, BTreeMap<String, Power>)>,
 }
 
 impl Bmcs {
-    /// Asks for the whole status, including those BMCs.
+    /// Returns the whole status, with the power of each node that Pacemaker does not see.
     pub(super) fn status(&mut self, resource: Option<&str>) -> Result<Status, Failure> {
         let end = Deadline::after(WHOLE);
         let mut cluster = ask(resource)?;
@@ -35,7 +34,7 @@ impl Bmcs {
         Ok(Status::of(&cluster))
     }
 
-    /// Returns the power of `nodes`, by the last answers while they count.
+    /// Returns the power of `nodes`. Uses the last answers while they are new enough, and `ask` otherwise.
     fn of(
         &mut self,
         nodes: Vec<String>,

@@ -9,7 +9,7 @@ use crate::operate::failure::Failure;
 use crate::operate::health::Verdict;
 use crate::os::output;
 
-/// A plugin's states.
+/// The states of a monitoring plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ok,
@@ -37,8 +37,8 @@ impl State {
         }
     }
 
-    /// Returns the exit code with the state's number. Plugins give the numbers 0 to 3 their own meanings, in this
-    /// order.
+    /// Returns the exit code of a monitoring plugin: 0 to 3 for OK, WARNING, CRITICAL and UNKNOWN. These meanings differ from those of
+    /// [`Exit`].
     fn exit(self) -> Exit {
         match self {
             Self::Ok => Exit::Done,
@@ -49,7 +49,7 @@ impl State {
     }
 }
 
-/// Prints the line. A failure elsewhere is unknown here, because a plugin prints its result on stdout.
+/// Prints the plugin's line and returns its exit code. A failed query is UNKNOWN and also goes to stdout, as for any plugin.
 pub(super) fn run(status: Result<Status, Failure>) -> Result<Exit, Failure> {
     let (line, state) = match status {
         Ok(status) => (line(&status), State::of(status.verdict)),
@@ -72,12 +72,12 @@ pub(super) fn line(status: &Status) -> String {
     line
 }
 
-/// Removes the characters that would begin the performance data.
+/// Replaces the characters that would end the line or begin the performance data.
 fn plain(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }
 
-/// Returns each known number: `'name'=value;warning;critical;least;most`. Unknown numbers are left out.
+/// Returns the performance data, as `'name'=value;warning;critical;least;most`. Unknown values are left out.
 fn performance(status: &Status) -> Vec<String> {
     let mut data = vec![format!("problems={};;;0", status.problems.len())];
     data.extend(status.voters.map(|voters| format!("voters={voters};2:;1:;0")));

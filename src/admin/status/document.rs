@@ -11,7 +11,7 @@ use crate::operate::cluster::{self, Cluster, Etcd, Power};
 use crate::operate::health::words::rfc3339;
 use crate::operate::health::{self, Health, Problem, Verdict, view};
 
-/// Seconds since 1970, in RFC 3339 where programs read them.
+/// A time in seconds since 1970. In JSON and as text it is RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Time(pub(super) u64);
 
@@ -27,7 +27,7 @@ impl Display for Time {
     }
 }
 
-/// The whole status.
+/// The status of the cluster, as `tandem status` prints it.
 #[derive(Debug, Serialize)]
 pub(in crate::admin) struct Status {
     pub(super) at: Time,
@@ -42,10 +42,10 @@ pub(in crate::admin) struct Status {
     pub(super) nodes: Vec<Node>,
 }
 
-/// Facts that are the same on both nodes.
+/// The part of the status that is the same for both nodes.
 #[derive(Debug, Serialize)]
 pub(super) struct Overall {
-    /// True if Pacemaker runs on the node that was asked.
+    /// True if Pacemaker runs on the node that the status was asked on; `None` if unknown.
     pub(super) pacemaker_running: Option<bool>,
     pub(super) quorum: Option<bool>,
     pub(super) waits_for_peer: Option<bool>,
@@ -56,7 +56,7 @@ pub(super) struct Overall {
     pub(super) maintenance: Option<bool>,
     pub(super) stonith_enabled: Option<bool>,
     pub(super) dc: Option<String>,
-    /// The leading node (`leader`), and the configured one (`primary`).
+    /// The node with etcd's leader. `primary` is the configured primary. Both are `None` if there is none.
     pub(super) leader: Option<String>,
     pub(super) primary: Option<String>,
     pub(super) two_histories: Option<&'static str>,
@@ -70,9 +70,9 @@ pub(super) struct Node {
     pub(super) maintenance: Option<bool>,
     pub(super) pending: Option<bool>,
     pub(super) unclean: Option<bool>,
-    /// True if the node is in the partition of the node that was asked.
+    /// True if Corosync has the node in the partition of the node that the status was asked on; `None` if unknown.
     pub(super) in_partition: Option<bool>,
-    /// The node's power, from its BMC, if that was asked.
+    /// The node's power as its BMC reports it; `None` if the BMC was not queried.
     pub(super) power: Option<PowerSeen>,
     pub(super) etcd: Served,
     pub(super) fence_devices: Option<Vec<Device>>,
@@ -103,7 +103,7 @@ impl PowerSeen {
     }
 }
 
-/// A node's etcd.
+/// The status of a node's etcd. Unknown values are `None`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Served {
     pub(super) role: Option<Role>,
@@ -120,7 +120,7 @@ pub(super) struct Served {
     pub(super) alarms: Option<Vec<String>>,
     pub(super) reads: Option<bool>,
     pub(super) answer_millis: Option<u64>,
-    /// The end of the certificate that etcd shows.
+    /// Expiry of the certificate that etcd presents; `None` if unknown.
     pub(super) certificate_ends: Option<Time>,
 }
 
@@ -144,7 +144,7 @@ impl Display for Role {
     }
 }
 
-/// A device that fences the node.
+/// The status of a fence device that fences the node.
 #[derive(Debug, Serialize)]
 pub(super) struct Device {
     pub(super) id: String,
@@ -160,7 +160,7 @@ pub(super) struct Device {
 #[derive(Debug, Serialize)]
 pub(super) struct LastFencing {
     pub(super) action: String,
-    /// The values are `success`, `failed` and `pending`.
+    /// The result of the fencing: `success`, `failed` or `pending`.
     pub(super) result: String,
     pub(super) completed: Option<Time>,
     pub(super) delegate: Option<String>,

@@ -32,7 +32,7 @@ use crate::operate::members::source::Target;
 use crate::os::clock;
 use crate::os::output::{Painted, complain};
 
-/// The time that a wait for a state takes unless --timeout sets another one.
+/// Default for `--timeout` with `--wait-for`.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 const HELP: &str = "\
@@ -105,14 +105,14 @@ pub(super) struct Arguments {
     form: Form,
 }
 
-/// Parses the interval of the questions: from a second to an hour.
+/// Parses the interval of `--watch`, which must be from one second to one hour.
 fn interval(text: &str) -> Result<Duration, String> {
     let read = duration(text)?;
     let is_usual = (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(&read);
     if is_usual { Ok(read) } else { Err(format!("'{text}' is not from 1s to 1h")) }
 }
 
-/// Returns the option that was typed and that the `--output` form excludes.
+/// Returns the typed option that cannot be used together with the given `--output`; `None` if all fit.
 fn conflict(arguments: &Arguments) -> Option<&'static str> {
     let is_other = match arguments.output? {
         Output::Json => false,
@@ -159,7 +159,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// The status of a cluster that could not be asked at all. With it, a program always reads one object.
+/// The report of a cluster that could not be queried at all. With it, `--json` always prints an object.
 #[derive(Serialize)]
 struct Refused {
     #[serde(flatten)]
@@ -187,7 +187,7 @@ impl Report for Refused {
     }
 }
 
-/// Returns the state of the cluster as the operator sees it, for a report.
+/// Returns the status as text, for `tandem gather`.
 pub(super) fn text() -> Result<String, Failure> {
     Ok(Bmcs::default().status(None)?.text())
 }

@@ -14,7 +14,7 @@ use crate::operate::failure::Failure;
 use crate::operate::health::pacemaker_cluster;
 use crate::os::regular_file;
 
-/// The size limit of the kept object. It is many times the usual size.
+/// Largest size of the collector's status file, in bytes. It is many times the usual size.
 const KEPT_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Form of the printed object.
@@ -27,7 +27,7 @@ pub(super) enum Output {
     PacemakerCluster,
 }
 
-/// Prints the object. The exit code is that of the same status in our own form.
+/// Prints the cluster as OpenShift's `PacemakerCluster`. Returns the exit code of `tandem status` for this cluster.
 pub(super) fn show(cluster: &Cluster) -> Result<Exit, Failure> {
     say(object(cluster, Path::new(KEPT))?)?;
     Ok(Status::of(cluster).exit())

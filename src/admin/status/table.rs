@@ -12,7 +12,7 @@ use crate::os::output::{Colour, Painted};
 
 const NOT_KNOWN: &str = "not known";
 const DAY: u64 = 86_400;
-/// The words of a verdict and of a problem that a tired reader sees from afar.
+/// The words at the beginning of a line that get a colour, so that verdicts and problems are visible from afar.
 pub(super) const PAINTED: &Painted = &[
     ("redundant", Colour::Green),
     ("degraded", Colour::Yellow),
@@ -22,7 +22,7 @@ pub(super) const PAINTED: &Painted = &[
     ("warning", Colour::Yellow),
 ];
 
-/// Name of a row, and its content for a node.
+/// A row of the table: its name, and the function that returns its content for a node.
 type Row = (&'static str, fn(&Status, &Node) -> String);
 
 const ROWS: [Row; 17] = [
@@ -64,7 +64,7 @@ pub(super) fn text(status: &Status) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns the verdict, its meaning, and since when.
+/// Returns the line with the verdict, its meaning, and the time since which it holds.
 pub(super) fn head(status: &Status) -> String {
     let told = |Time(since): Time| format!("since {} ({})", utc(since), span(status.at.0.saturating_sub(since)));
     let since = status.since.map(told);
@@ -104,7 +104,7 @@ fn known(value: Option<&String>) -> String {
     value.map_or_else(|| NOT_KNOWN.to_owned(), Clone::clone)
 }
 
-/// Returns the state of the machine by the cluster, in a word or two.
+/// Returns the state of a node in Pacemaker, in a word or two.
 pub(super) fn machine(_: &Status, node: &Node) -> String {
     let Some(online) = node.online else { return NOT_KNOWN.to_owned() };
     let mut words = vec![if online { "online" } else { "offline" }];
@@ -140,7 +140,7 @@ fn quorum(status: &Status, node: &Node) -> String {
     format!("{}{votes}{waits}", if quorum { "yes" } else { "no" })
 }
 
-/// Returns Corosync's token, only in the column of the node that was asked, because the other one has the same.
+/// Returns Corosync's token time-out, only in the column of the node that the status was asked on. The other node has the same.
 fn token(status: &Status, node: &Node) -> String {
     let overall = &status.cluster;
     match overall.token_millis.zip(overall.lost_after_millis) {
@@ -151,7 +151,7 @@ fn token(status: &Status, node: &Node) -> String {
     }
 }
 
-/// Returns the role of its etcd.
+/// Returns the role of a node's etcd, and whether the node is the configured primary.
 pub(super) fn role(status: &Status, node: &Node) -> String {
     let is_primary = status.cluster.primary.as_ref() == Some(&node.name);
     format!("{}{}", role_of_any(node), if is_primary { ", the primary" } else { "" })
@@ -220,7 +220,7 @@ fn last_fencing(status: &Status, node: &Node) -> String {
     format!("{}: {}{when}", last.action, last.result)
 }
 
-/// Returns the certificate that ends first.
+/// Returns the time until the first of a node's certificates expires, with the name of its file.
 fn certificates(status: &Status, node: &Node) -> String {
     let first = node.certificates.iter().flatten().min_by_key(|one| one.ends);
     let file = first.and_then(|first| first.file.rsplit('/').next());

@@ -36,7 +36,7 @@ fn every_state_is_told_as_it_was_read() {
     }
 }
 
-/// Tests the captured clusters with reviewed texts.
+/// Asserts that clusters which were captured in the lab have the status texts that were reviewed.
 #[test]
 fn what_was_captured_is_told_as_it_was_read() {
     let directory = directory().join("captured");

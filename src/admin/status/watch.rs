@@ -16,7 +16,7 @@ use crate::operate::health::words::span;
 use crate::os::clock::{self, Deadline};
 use crate::os::output::{self, Painted};
 
-/// The interval of the questions while a state is awaited.
+/// Interval between two queries while `--wait-for` waits for a state.
 const OFTEN: Duration = Duration::from_secs(1);
 
 /// State that is awaited.
@@ -44,7 +44,7 @@ impl Wanted {
     }
 }
 
-/// The status at the end of a wait.
+/// The report of `tandem status --wait-for`: the last status, and whether the state was reached.
 #[derive(Debug, Serialize)]
 pub(super) struct Waited {
     reached: bool,
@@ -74,7 +74,7 @@ impl Report for Waited {
     }
 }
 
-/// Asks until the wanted state is reached, or `patience` is over.
+/// Queries the status until it is `wanted` or `patience` is over.
 pub(super) fn wait(
     wanted: Wanted,
     patience: Duration,
@@ -91,7 +91,7 @@ pub(super) fn wait(
     }
 }
 
-/// Prints the status each `interval`, until its output is closed.
+/// Prints the status at each `interval`, until standard output is closed.
 pub(super) fn watch(
     interval: Duration,
     form: Form,
@@ -116,13 +116,13 @@ pub(super) fn watch(
     }
 }
 
-/// Returns the status with the time of the query, so that a frozen screen shows by its clock that it is frozen.
+/// Returns the status as text with the time of the query. A frozen screen is thereby recognisable.
 fn with_clock(status: &Status, interval: Duration) -> String {
     format!("{}\n\nat {}, every {}", status.text(), status.at, span(interval.as_secs()))
 }
 
-/// Returns the parts that count as a change, as a line. Left out are the growth of a log or a database, and the time
-/// since an event.
+/// Returns a line with the parts of a status in which a difference counts as a change. It omits numbers that change all the time, such as
+/// etcd's index.
 pub(super) fn change(status: &Status) -> String {
     let verdict = table::head(status);
     let mut parts = vec![verdict.split(':').next().unwrap_or_default().to_owned()];
