@@ -88,7 +88,7 @@ enum Fencing {
     Left,
     /// No confirmation is needed, because the node is online, joining or leaving.
     Online,
-    /// The CIB could not be read.
+    /// Unknown, because the CIB could not be read.
     Unknown,
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum OnQuorumLoss {
 /// The tie-breaker that decides while exactly half of the listed members are reachable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TieBreaker {
-    /// A linearizable read of the Kubernetes API.
+    /// The Kubernetes API. A node that reaches half of the members is fed while the API server answers its linearizable reads.
     Api,
     /// No tie-breaker. A node that reaches only half of the members is then not fed.
     #[default]

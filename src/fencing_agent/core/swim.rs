@@ -51,7 +51,7 @@ impl rand::TryRng for Dice {
     }
 }
 
-/// The datagrams and timers that foca requests during one call.
+/// The datagrams and timers that the SWIM library foca requests during one call.
 #[derive(Default)]
 struct Asked {
     sends: Vec<(Id, Vec<u8>)>,
@@ -218,7 +218,7 @@ impl Swim {
         }
     }
 
-    /// Refutes a suspicion of this node that another member has at `incarnation`.
+    /// Refutes another member's suspicion of this node. `incarnation` is the incarnation of this node that is suspected.
     pub(super) fn suspected(&mut self, now: Duration, incarnation: u16, contacts: &Contacts) {
         if incarnation == u16::MAX || incarnation < self.incarnation {
             return;

@@ -19,7 +19,7 @@ pub(super) struct Id {
 impl foca::Identity for Id {
     type Addr = Name;
 
-    /// Returns `None`. foca would otherwise give a member that was declared lost a new identity, but here the member refutes the loss.
+    /// Returns `None`, so that foca gives no new identity to a member that was declared lost. The member refutes the loss instead.
     fn renew(&self) -> Option<Self> {
         None
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::input::TimingOverrides;
 
-/// The shortest time between two challenges of one member. A short window makes it shorter.
+/// The shortest default for the time between two challenges of one member, unless a window would then contain fewer than four.
 const CHALLENGE: Duration = Duration::from_millis(250);
 /// The largest number of members for which a window has [`OF_FEW`] challenges of each. With more members it has [`OF_MANY`], because so
 /// many challenges cost too much. Frequent challenges find a lost member sooner than gossip.

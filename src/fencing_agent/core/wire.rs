@@ -48,7 +48,7 @@ pub(crate) enum Message {
     },
     /// A notice that the sender leaves cleanly.
     Leave,
-    /// A message of foca, encoded as in `swim_wire`.
+    /// A message of the SWIM library foca, encoded as in `swim_wire`.
     Swim(Vec<u8>),
 }
 

@@ -37,13 +37,13 @@ pub struct Cluster {
     pub at: u64,
     /// Name of the observing node in the cluster; empty if unknown.
     pub here: String,
-    /// The answer of `crm_mon`; `Absent` where Pacemaker is stopped on this node.
+    /// Pacemaker's status, as `crm_mon` reports it; `Absent` where Pacemaker is stopped on this node.
     pub pacemaker: Fact<Pacemaker>,
     /// The CIB. Where Pacemaker is stopped, it is read from this node's disk.
     pub configuration: Fact<Configuration>,
     /// Quorum and votes as Corosync's votequorum reports them; `Absent` where Corosync is stopped on this node.
     pub quorum: Fact<Quorum>,
-    /// Corosync's way to detect a lost node; `None` where this node's configuration cannot be read.
+    /// The time-outs with which Corosync detects a lost node; `None` where `corosync.conf` cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detection: Option<Detection>,
     /// The state of each configured node's etcd, queried over TLS; `Absent` where nothing listens on etcd's port.
@@ -172,7 +172,8 @@ pub struct Collected {
 pub struct SecretSeen {
     /// The time of the last comparison, in seconds since 1970.
     pub at: u64,
-    /// The parts that differ: `address`, `user` or `password`. The list never contains a value of these.
+    /// The parts in which the fence device and the Secret differ: `address`, `user` or `password`. The list never contains a value of
+    /// these.
     pub differs: Vec<String>,
     /// Number of comparisons in a row that found a difference between the device and the Secret.
     pub looks: u64,

@@ -12,12 +12,13 @@ use crate::records::events::{Event, Repeat, Type, reason};
 
 /// Time after which the collector reports a pending replacement of a Machine again, in milliseconds.
 const AGAIN: u64 = 24 * 60 * 60 * 1000;
-/// Period of the queries to OpenShift's API if no hook is wanted, in seconds. The collector runs every 30 s. It queries in the first
-/// [`SLOT`] seconds of a period, which is once or twice.
+/// Period of the queries to OpenShift's API about Machines if `machine_hooks` is off, in seconds. The collector runs every 30 s. It
+/// queries in the first [`SLOT`] seconds of a period, which is once or twice.
 const EVERY: u64 = 300;
 const SLOT: u64 = 45;
 
-/// Maintains the hooks of the two voters' Machines, if this node's etcd leads and the kubeconfig exists. Otherwise returns nothing.
+/// Maintains the deletion hooks on the two voters' Machines in OpenShift, if this node's etcd leads and the kubeconfig exists. Otherwise
+/// returns nothing.
 pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> {
     let Some(writes) = is_due(cluster) else { return Ok(Kept::default()) };
     let kept = node::context(resource).and_then(|context| watch::of_pair(&context, Path::new(watch::PATH), writes));
@@ -25,8 +26,8 @@ pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> 
     if writes { kept } else { Ok(Kept { problems: Vec::new(), ..kept.unwrap_or_default() }) }
 }
 
-/// Returns whether the Machines' hooks are to be written. Returns `None` if etcd on this node does not lead, or if OpenShift's API need
-/// not be queried now.
+/// Returns whether the deletion hooks on the Machines are to be written. Returns `None` if etcd on this node does not lead, or if
+/// OpenShift's API need not be queried now.
 fn is_due(cluster: &Cluster) -> Option<bool> {
     let leads = cluster.etcd.get(&cluster.here)?.known().is_some_and(view::leads);
     let configuration = cluster.configuration.known()?;

@@ -9,17 +9,18 @@ use crate::adapters::openshift::pacemaker_cluster::Object;
 use crate::base::{Fact, json};
 use crate::operate::health::pacemaker_cluster::PacemakerCluster;
 
-/// Seconds for which the status that another writer wrote is left alone.
+/// Seconds for which this node does not overwrite a `PacemakerCluster` status that another writer wrote.
 const ANOTHERS: u64 = 120;
 
 /// The outcome of writing the status of OpenShift's `PacemakerCluster`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// This node wrote the status. The text is the `lastUpdated` in it.
+    /// This node wrote the status of the `PacemakerCluster`. The text is the `lastUpdated` in it.
     Written(String),
-    /// Nothing was written, because another writer wrote the status a moment ago, or is writing it now.
+    /// Nothing was written, because another program wrote the status of the `PacemakerCluster` a moment ago, or is writing it now.
     Another,
-    /// Nothing was written, because this node is not the designated controller (DC). The DC's collector writes the status.
+    /// Nothing was written, because this node is not the designated controller (DC). The DC's collector writes the status of the
+    /// `PacemakerCluster`.
     NotHere,
 }
 
@@ -54,8 +55,8 @@ pub fn write(seen: &CollectSeen, own: Option<&str>) -> Result<Outcome, String> {
     Ok(if is_written { Outcome::Written(written.status.last_updated) } else { Outcome::Another })
 }
 
-/// Returns whether another writer wrote the status at `last`, less than [`ANOTHERS`] seconds ago. A time that is unreadable or in the
-/// future counts as recent. `own` is the last time at which this node wrote it.
+/// Returns whether another program wrote the `PacemakerCluster` status at `last`, less than [`ANOTHERS`] seconds ago. A time that is
+/// unreadable or in the future counts as recent. `own` is the time at which this node last wrote the status.
 fn is_anothers(last: Option<&str>, own: Option<&str>, now: u64) -> bool {
     let Some(last) = last else { return false };
     if own == Some(last) {

@@ -36,7 +36,7 @@ impl CollectSeen {
         Self { health: health::assess(&cluster), conditions, pacemakercluster, member_change, cluster }
     }
 
-    /// Renders OpenShift's `PacemakerCluster` from this observation, as the successor of `before`.
+    /// Returns OpenShift's `PacemakerCluster` for this observation. Conditions that are the same in `before` keep their transition times.
     pub(super) fn object(&self, before: &PacemakerCluster) -> PacemakerCluster {
         pacemaker_cluster::render(&self.conditions, self.cluster.at, Some(before))
     }

@@ -15,7 +15,7 @@ use crate::records::state_file;
 
 /// Path of the file with the collector's last observation.
 pub const PATH: &str = "/var/lib/tandem/status.json";
-/// Version of the file's format. It changes when a key changes its meaning, and stays when a key is added.
+/// Version of the format of the collector's status file. It changes when a key changes its meaning, and stays when a key is added.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]

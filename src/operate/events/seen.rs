@@ -142,7 +142,7 @@ fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, nod
     .collect()
 }
 
-/// Returns an event for each certificate of this node that has come closer to its expiry than the next step of [`CERTIFICATE_STEPS`].
+/// Returns an event for each certificate of this node that has newly reached a step of [`CERTIFICATE_STEPS`] before its expiry.
 fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let Some(collected) = now.collected.get(&now.here).and_then(|fact| fact.known()) else { return Vec::new() };
     let last = before.map_or(0, |before| before.at);

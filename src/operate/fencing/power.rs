@@ -21,7 +21,7 @@ use crate::operate::health::fencing::{Answer, is_ours};
 use crate::os::clock::Deadline;
 use crate::records::bmc_note::BmcNote;
 
-/// Time by which a BMC's limit is shorter than the command's. It suffices to close the BMC's session before the command ends.
+/// Time for closing a BMC's session. A query to the BMC has a time limit that is shorter than the command's by this time.
 const FOR_THE_END: Duration = Duration::from_millis(300);
 
 /// Returns the power of `node`, from the BMCs of all devices that fence it. They are queried in parallel.

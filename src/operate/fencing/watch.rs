@@ -48,7 +48,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) id: u32,
     /// The deadline of the whole test.
     pub(crate) end: Deadline,
-    /// Called once for each phase that is reached, with the phase's label and the time since the test began.
+    /// The callback for each phase that is reached. It gets the phase's label and the time since the test began.
     pub(crate) reached: &'a (dyn Fn(&str, Duration) + Sync),
 }
 

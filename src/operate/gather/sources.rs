@@ -14,16 +14,16 @@ use crate::os::{proc, regular_file};
 use crate::records::decision_log;
 use crate::records::events;
 
-/// Most bytes of one file in the report. A longer one loses its beginning.
+/// Most bytes of one file in the archive of `tandem gather`. A longer file loses its beginning.
 const LIMIT: u64 = 8 * 1024 * 1024;
-/// Most bytes of all files in the report together, because all are in memory at the same time.
+/// Most bytes of all files in the archive of `tandem gather` together, because all are in memory at the same time.
 pub(crate) const ALL_LIMIT: u64 = 128 * 1024 * 1024;
-/// Longest time for one program whose output becomes a file of the report.
+/// Longest time for one program whose output `tandem gather` collects.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Most lines that are taken from a container's log.
 const LOG_LINES: &str = "20000";
 
-/// The source of one file in the report.
+/// The source of one file in the archive of `tandem gather`.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// The name of the file in the archive.
@@ -40,7 +40,7 @@ enum From {
     Text(String),
 }
 
-/// The content of one file in the report.
+/// The content of one file for the archive of `tandem gather`.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) text: String,
@@ -94,7 +94,8 @@ fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     Ok(text[whole..].to_owned())
 }
 
-/// Returns all sources of the report. The CIB comes first, because it has the secrets that are then removed from the others.
+/// Returns all sources for the archive of `tandem gather`. The CIB comes first, because it has the secrets that are then removed from the
+/// others.
 pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),

@@ -8,7 +8,7 @@ use crate::decide::evidence::{DataDir, PublishedState, ThirdVoter};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
 use crate::operate::cluster::{Cluster, Etcd};
 
-/// Pacemaker's word for a stop in progress.
+/// Pacemaker's name of a pending stop of a resource.
 const STOPPING: &str = "Stopping";
 
 /// Returns the facts from which [`crate::decide::may_stop::may_stop`] decides whether `node` may be stopped.

@@ -30,7 +30,7 @@ pub(crate) use view::names;
 pub enum Verdict {
     /// Two members vote, and the operator need not do anything.
     Redundant,
-    /// etcd accepts writes, but something is missing.
+    /// etcd accepts writes, but a voter is missing or a problem needs the operator.
     Degraded,
     /// etcd does not accept writes.
     Down,

@@ -99,12 +99,13 @@ pub fn kept(status: &[u8]) -> Option<PacemakerCluster> {
     serde_json::from_slice::<Kept>(status).ok().map(|kept| kept.pacemakercluster)
 }
 
-/// Returns the `PacemakerCluster` with the conditions of `cluster`, as the successor of `previous`.
+/// Returns the `PacemakerCluster` for `cluster`. Conditions that are the same in `previous` keep their transition times.
 pub fn of(cluster: &Cluster, previous: Option<&PacemakerCluster>) -> PacemakerCluster {
     render(&conditions::of(cluster), cluster.at, previous)
 }
 
-/// Returns the `PacemakerCluster` with `conditions`, which were observed at `at`, as the successor of `previous`.
+/// Returns the `PacemakerCluster` for `conditions`, which were observed at `at`. Conditions that are the same in `previous` keep their
+/// transition times.
 pub fn render(conditions: &Conditions, at: u64, previous: Option<&PacemakerCluster>) -> PacemakerCluster {
     let before = previous.map(|previous| &previous.status);
     let at = rfc3339(at);

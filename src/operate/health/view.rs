@@ -142,8 +142,8 @@ pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
     (!all.is_empty() && names(cluster).iter().all(is_silent)).then_some(false)
 }
 
-/// Returns whether `etcd` is one of the pair's two voters and the other one does not run. Its leader keeps its role for some seconds, but
-/// no write is accepted.
+/// Returns whether `etcd` is one of the pair's two voters and the other one does not run. A leader without its peer keeps its role for
+/// some seconds, but it accepts no write.
 pub(crate) fn is_without_its_peer(cluster: &Cluster, etcd: &Etcd) -> bool {
     let stopped = names(cluster).iter().filter(|name| etcd_fact(cluster, name).is_absent()).count();
     let properties = cluster.configuration.known().map(|known| &known.properties);

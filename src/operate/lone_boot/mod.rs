@@ -48,7 +48,7 @@ pub struct Look {
     pub plan: Plan,
 }
 
-/// A run of lone boot on this node: its findings and its finished steps.
+/// A run of `tandem lone-boot` on this node: its findings and its finished steps.
 #[derive(Debug, Default)]
 pub struct LoneBooter {
     resource: Option<String>,
@@ -130,7 +130,7 @@ impl LoneBooter {
         Ok((context, Look { node, resource, evidence, plan }))
     }
 
-    /// Returns the facts for the decision, without the report of the peer's BMC.
+    /// Returns the facts that decide about a lone boot, without the report of the peer's BMC.
     fn facts(&self, context: &Context, evidence: &Evidence) -> LoneBoot {
         let params = context.params.lone_boot;
         let facts = LoneBoot { is_wanted: params.is_wanted, wait_s: params.wait_s, ..LoneBoot::default() };
@@ -234,7 +234,7 @@ fn decided(evidence: &mut Evidence, facts: &LoneBoot) -> Plan {
     decide::decide(Request::LoneBoot, evidence, &Progress::default()).plan
 }
 
-/// Returns whether the plan only lacks the report of the peer's BMC.
+/// Returns whether the decision about a lone boot only needs the report of the peer's BMC.
 fn asks_the_bmc(plan: &Plan) -> bool {
     let unasked = |why: &NoLoneBoot| matches!(why, NoLoneBoot::DeviceUnknown { .. });
     matches!(&plan.because, Reason::Refused { refusal: Refusal::LoneBoot { why }, .. } if unasked(why))

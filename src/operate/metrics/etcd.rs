@@ -58,7 +58,7 @@ fn voters_of(etcd: &Etcd) -> usize {
     etcd.members.iter().filter(|member| !member.learner && !member.name.is_empty()).count()
 }
 
-/// Returns whether Pacemaker reports a node as offline.
+/// Returns whether Pacemaker reports any node as offline.
 fn one_is_off(cluster: &Cluster) -> bool {
     let nodes = cluster.pacemaker.known().map(|seen| seen.nodes.as_slice()).unwrap_or_default();
     nodes.iter().any(|node| !node.online)

@@ -136,7 +136,7 @@ fn has_address(device: &FenceDevice, address: &str) -> bool {
     ip == address || parameter("ipport").is_some_and(|port| format!("{ip}:{port}") == address)
 }
 
-/// Writes the last monitor of each fence device that is not in `noted`, from Pacemaker's history of operations.
+/// Writes the metrics of the last monitor of each fence device that is not in `noted`, from Pacemaker's history of operations.
 fn monitors(page: &mut Page, cluster: &Cluster, noted: &Looked) {
     let (Some(seen), Some(configuration)) = (cluster.pacemaker.known(), cluster.configuration.known()) else { return };
     for history in &seen.histories {
@@ -151,7 +151,8 @@ fn monitors(page: &mut Page, cluster: &Cluster, noted: &Looked) {
     }
 }
 
-/// Writes each node's last fencing test. `tests` has the tests that this node conducted. The CIB has the last success of each node.
+/// Writes the metrics of each node's last fencing test. `tests` has the tests that this node conducted. The CIB has the last success of
+/// each node.
 fn last_tests(page: &mut Page, cluster: &Cluster, tests: &FencingTests) {
     let mut passed = tests.passed.clone();
     let permanent = cluster.configuration.known().map(|configuration| &configuration.permanent);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus::{GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 
-/// The metrics that were added so far.
+/// A page of Prometheus metrics that is being built.
 #[derive(Default)]
 pub(super) struct Page {
     registry: Registry,

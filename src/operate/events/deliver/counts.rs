@@ -17,7 +17,7 @@ const OTHER: &str = "Other";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Counted {
-    /// The number of the last event that is included in the counts.
+    /// The sequence number of the last event that is included in the counts.
     until: u64,
     by_reason: BTreeMap<String, u64>,
 }

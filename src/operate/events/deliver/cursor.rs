@@ -10,11 +10,11 @@ const AT_FIRST: u64 = 60 * 60 * 1000;
 const FIRST_PAUSE: u64 = 15;
 const LONGEST_PAUSE: u64 = 300;
 
-/// The progress of delivery to one recipient.
+/// The progress of delivering this node's events to one recipient.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cursor {
-    /// The number of the last event that was delivered to the recipient.
+    /// The sequence number of the last event that was delivered to the recipient.
     pub brought: u64,
     /// The count of events that will never be delivered. `lost_untold` is the part of them that was not reported to the recipient yet.
     pub lost: u64,

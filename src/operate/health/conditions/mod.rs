@@ -63,7 +63,7 @@ impl From<bool> for Status {
     }
 }
 
-/// One condition of a cluster, a node, a resource or a device.
+/// A condition of the cluster, a node, a resource or a fence device, as OpenShift's `PacemakerCluster` has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Condition {
     #[serde(rename = "type")]

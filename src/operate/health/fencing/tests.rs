@@ -54,7 +54,7 @@ fn configuration(cluster: &mut Cluster) -> &mut Configuration {
     known(&mut cluster.configuration)
 }
 
-/// Returns the device that fences node2.
+/// Returns the device that fences node2, so that a test can change it.
 fn device(cluster: &mut Cluster) -> &mut FenceDevice {
     configuration(cluster).fence_devices.iter_mut().find(|device| device.resource.id == "fence-node2").unwrap()
 }
@@ -80,7 +80,7 @@ fn property(cluster: &mut Cluster, name: &str, value: &str) {
     configuration(cluster).properties.insert(name.to_owned(), value.to_owned());
 }
 
-/// Returns the answer of node2's BMC.
+/// Returns the answer of node2's BMC in `asked`, so that a test can change it.
 fn answer(asked: &mut Asked) -> &mut Answer {
     &mut asked.answers[1]
 }

@@ -18,7 +18,7 @@ const RECENT: u64 = 600;
 /// The attempts to fence one node. Times are in seconds since 1970.
 #[derive(Default)]
 struct Attempts<'a> {
-    /// An attempt that Pacemaker reports as pending; `None` if there is none.
+    /// An attempt to fence the node that Pacemaker reports as pending; `None` if there is none.
     pending: Option<&'a Fencing>,
     /// The enabled devices that may fence the node.
     devices: Vec<&'a FenceDevice>,

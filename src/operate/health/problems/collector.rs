@@ -74,7 +74,8 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
     lone_boot(cluster, name, collected, found);
 }
 
-/// Warns if `lone_boot` is allowed and its unit is not enabled, because it would not start after a power cut.
+/// Warns if the parameter `lone_boot` allows a lone boot but systemd does not start the unit for it. After a power cut the node would
+/// then wait for an operator.
 fn lone_boot(cluster: &Cluster, name: &str, collected: &Collected, found: &mut Found) {
     let etcd = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     let is_allowed =
