@@ -45,7 +45,7 @@ pub(in crate::admin) struct Arguments {
     form: Form,
 }
 
-/// Interval between two runs of the upkeep of hooks.
+/// Interval at which `tandem member watch` checks the hooks on the Machines.
 const PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

@@ -59,7 +59,7 @@ pub(super) fn run(first: &First) -> Result<Exit, Failure> {
     show(&told?, first.form)
 }
 
-/// Writes an example description to `path`. Fails if a file is already there.
+/// Writes an example description of a cluster to `path`. Fails if a file is already there.
 fn write_example(path: &Path) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::AlreadyExists => {
@@ -82,7 +82,8 @@ fn write_example(path: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Completes the description with values from OpenShift's API, if `--platform` asks for OpenShift. Otherwise returns `None`.
+/// Completes the description of the cluster with values from OpenShift's API, if `--platform` asks for OpenShift. Otherwise returns
+/// `None`.
 fn told_by_the_api(first: &First, description: &mut Description) -> Result<Option<openshift::Asked>, Failure> {
     if first.platform == Platform::Plain {
         return Ok(None);

@@ -15,7 +15,8 @@ use super::wire::{Datagram, MOST_ACCUSED, Message};
 
 /// The delay of a wake-up from which the agent assumes that this node itself was held up.
 const HELD_UP: Duration = Duration::from_millis(500);
-/// Age up to which an unanswered challenge keeps its member from being challenged again when that member challenges this node.
+/// Age up to which an unanswered challenge of a member counts as recent. A challenge from that member then causes no further challenge of
+/// it.
 const JUST_ASKED: Duration = Duration::from_millis(100);
 /// The longest time until the agent wakes up without an event.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -57,7 +57,7 @@ pub(super) struct Feeding {
     is_ending: bool,
     has_ended: bool,
     reach: Option<Reach>,
-    /// The deadline until which the feeding thread feeds, as sent last.
+    /// The deadline that was last sent to the feeding thread; `None` before.
     given: Option<Duration>,
     api: Option<Duration>,
     api_asked: Option<Duration>,

@@ -52,7 +52,7 @@ impl Quorum {
 /// The times until which this node's contacts feed its watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reach {
-    /// The number of members with contact within the window, including this node.
+    /// The number of members that answered a challenge of the last window (`timing.window`), including this node.
     pub(crate) reachable: usize,
     by_quorum: Option<Duration>,
     by_tie: Option<Duration>,

@@ -57,7 +57,7 @@ pub(crate) struct Snapshot {
     /// All listed members, including this node, sorted by name.
     pub(crate) members: Vec<MemberView>,
     pub(crate) quorum: usize,
-    /// The number of members with contact within the window, including this node.
+    /// The number of members that answered a challenge of the last window (`timing.window`), including this node.
     pub(crate) reachable: usize,
     pub(crate) window: Duration,
     /// True if the watchdog is open and used.

@@ -6,8 +6,8 @@ use super::input::TimingOverrides;
 
 /// The shortest default for the time between two challenges of one member, unless a window would then contain fewer than four.
 const CHALLENGE: Duration = Duration::from_millis(250);
-/// The largest number of members for which a window has [`OF_FEW`] challenges of each. With more members it has [`OF_MANY`], because so
-/// many challenges cost too much. Frequent challenges find a lost member sooner than gossip.
+/// The largest number of members that get [`OF_FEW`] challenges each in a window (`timing.window`). With more members each gets
+/// [`OF_MANY`], because so many challenges cost too much. Frequent challenges find a lost member sooner than gossip.
 pub(crate) const FEW: usize = 32;
 const OF_FEW: u32 = 12;
 const OF_MANY: u32 = 4;

@@ -34,10 +34,10 @@ const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 enum Order {
     Arm,
     Disarm,
-    /// Feed immediately, because the deadline has moved from the past into the future.
+    /// An order to feed immediately, because the deadline has moved from the past into the future.
     Feed,
-    /// End the feeding thread, after all earlier orders. An open watchdog is closed without `V`, so that it stays armed. The thread then
-    /// sends the answer.
+    /// An order to end the feeding thread, after all earlier orders. An open watchdog is closed without `V`, so that it stays armed. The
+    /// thread then sends the answer.
     End(Sender<()>),
 }
 

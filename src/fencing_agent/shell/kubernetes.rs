@@ -117,7 +117,7 @@ fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<
     }
 }
 
-/// Returns a warning with `words`, unless it equals the last one.
+/// Returns a warning with `words`, and stores it in `last`. Returns `None` if it is the same as the one in `last`.
 fn news(last: &mut Option<String>, words: String) -> Option<Told> {
     if last.as_ref() == Some(&words) {
         return None;

@@ -88,7 +88,7 @@ pub fn before(path: &Path, node: &str) -> Option<Record> {
     text.lines().rev().filter_map(|line| json::from_text::<Record>(line).ok()).find(|record| record.node == node)
 }
 
-/// Appends a fencing test to the file at `path`, and drops the oldest lines beyond [`LINES`].
+/// Appends a fencing test to the file at `path`, and drops the oldest lines beyond `LINES`.
 pub fn add(path: &Path, record: &Record) -> std::io::Result<()> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).unwrap_or_default();
     let mut lines: Vec<&str> = text.lines().collect();

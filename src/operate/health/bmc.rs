@@ -49,7 +49,7 @@ pub(super) fn notes<'a>(cluster: &'a Cluster, device: &FenceDevice) -> impl Iter
 /// Fence agents that use Redfish, so that `tandem` can query their BMCs.
 const OURS: [&str; 2] = ["fence_redfish_rs", "fence_redfish"];
 
-/// Returns whether `tandem` can query a device's BMC, because its agent is one of [`OURS`].
+/// Returns whether `tandem` can query a device's BMC, because its agent is one of `OURS`.
 pub fn is_ours(device: &FenceDevice) -> bool {
     let agent = device.resource.agent.rsplit(':').next().unwrap_or_default();
     OURS.contains(&agent)

@@ -102,8 +102,8 @@ mod tests {
         );
     }
 
-    /// Asserts that this node is fenced only after the first half passed and while the other node votes. Otherwise this node may be the
-    /// last one that serves.
+    /// Asserts that this node is fenced only after the first half of the test passed and while the other node votes. Otherwise this node
+    /// may be the last one that serves.
     #[test]
     fn this_node_is_fenced_after_a_half_that_passed_and_beside_a_second_voter_alone() {
         let never = || -> Result<Halves, Failure> { panic!("this node was fenced") };
