@@ -21,7 +21,8 @@ use super::timing::Timing;
 
 /// The largest datagram in bytes, with its seal, that certainly fits into an Ethernet frame.
 const LARGEST: usize = 1_200;
-/// The number of members that probe on this node's behalf after its own probe failed. Each gossip goes to as many members.
+/// The number of members that probe on this node's behalf after its own probe failed. Each gossip message goes to the same number of
+/// members.
 const HELPERS: usize = 3;
 
 /// A generator of random numbers with which foca chooses members. No secret depends on it.

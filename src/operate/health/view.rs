@@ -29,14 +29,14 @@ pub(crate) fn here(cluster: &Cluster) -> &str {
     if cluster.here.is_empty() { "this node" } else { &cluster.here }
 }
 
-/// Returns the name of the other node; `None` unless there is exactly one other node.
+/// Returns the node other than `name`; `None` unless there is exactly one.
 pub(crate) fn peer_of(cluster: &Cluster, name: &str) -> Option<String> {
     let mut others = names(cluster).into_iter().filter(|other| other != name);
     let first = others.next()?;
     others.next().is_none().then_some(first)
 }
 
-/// Returns the name of the other node, or `the other node` unless there is exactly one.
+/// Returns the node other than `name`, or `the other node` unless there is exactly one.
 pub(crate) fn peer_or_other(cluster: &Cluster, name: &str) -> String {
     peer_of(cluster, name).unwrap_or_else(|| "the other node".to_owned())
 }

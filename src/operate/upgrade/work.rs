@@ -36,7 +36,7 @@ const AWAY: Duration = Duration::from_secs(600);
 /// Longest time without writes while etcd is banned from a node. The ban is then lifted.
 const PAUSE: Duration = Duration::from_secs(15);
 const LOCK: &str = "/var/lib/tandem/upgrade.lock";
-/// The resource's parameter that an upgrade changes.
+/// Name of the etcd resource's parameter that contains the image.
 const IMAGE: &str = "image";
 
 pub(super) struct Work<'a> {

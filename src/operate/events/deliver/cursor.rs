@@ -33,7 +33,7 @@ pub(super) struct Run {
 }
 
 impl Cursor {
-    /// Returns the progress of a new recipient. It gets only the events of the last hour.
+    /// Returns the progress of a new recipient. A new recipient gets only the events of the last hour.
     pub(super) fn new(events: &[Event], now: u64) -> Self {
         let is_old = |event: &&Event| event.time.saturating_add(AT_FIRST) < now.saturating_mul(1000);
         let brought = events.iter().filter(is_old).map(|event| event.number).max().unwrap_or_default();
