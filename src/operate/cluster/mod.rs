@@ -155,7 +155,8 @@ pub struct Collected {
     /// Paths of join files in `/etc/tandem` that have expired. No command accepts them, and they still contain keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale_join_files: Vec<String>,
-    /// True for each of `corosync`, `pacemaker` and `pcsd` that systemd starts at boot, by unit; empty where there is no systemd.
+    /// True for each of the units `corosync`, `pacemaker`, `pcsd` and `tandem-lone-boot` that systemd starts at boot. A unit that does
+    /// not exist is missing.
     pub enabled: BTreeMap<String, bool>,
     /// A keyed digest of each line of a password file, by fence device. The digest is empty where there is no key.
     pub passwords: BTreeMap<String, Vec<String>>,
