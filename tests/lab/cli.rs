@@ -160,7 +160,7 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
     }
 }
 
-/// Runs an internal part of the lab, which the lab itself starts.
+/// Runs a hidden subcommand, such as `bmc-daemon`, with which the lab starts its own background processes.
 fn part(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
     match verb {
         "host-boot" => host::namespaces::boot(lab, node(words)?),
@@ -183,7 +183,7 @@ fn fetch(words: &mut Vec<String>, hosts: host::Kind) -> Result<()> {
     up::fetch_parts(wish)
 }
 
-/// Runs commands that need a running lab.
+/// Runs a subcommand of `cargo lab` that needs a running lab.
 fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
     const VERBS: &[&str] = &[
         "status",
@@ -275,7 +275,7 @@ fn wish(words: &mut Vec<String>, hosts: host::Kind) -> Result<Wish> {
     Ok(wish)
 }
 
-/// Takes `--blank` out of the words. Its kind is optional.
+/// Removes `--blank` and its optional kind from the command line's words. Returns `None` if there is no `--blank`.
 fn blank(words: &mut Vec<String>) -> Option<Blank> {
     let at = words.iter().position(|word| word == "--blank")?;
     words.remove(at);
@@ -317,7 +317,8 @@ fn series(words: &mut Vec<String>) -> Result<Series> {
     })
 }
 
-/// Takes `--option VALUE` out of the words.
+/// Removes `option` and its value from the command line's words, and returns the value. Returns `None` if there is no
+/// such option.
 fn take_option(words: &mut Vec<String>, option: &str) -> Result<Option<String>> {
     // Words after `--` belong to a command on a host.
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());

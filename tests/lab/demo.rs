@@ -16,7 +16,7 @@ use crate::judge::verdict::Verdict;
 use crate::load::writer::{FIRST_WRITES, Load, STEADY, Writers};
 use crate::sh::{self, Result};
 
-/// The node that loses power.
+/// The role of the node that loses power in the demonstration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victim {
     Leader,
@@ -32,7 +32,7 @@ impl Victim {
         }
     }
 
-    /// Returns the node that has this role now.
+    /// Returns the node to cut, if `leader` now runs the etcd leader.
     pub fn node(self, leader: Node) -> Node {
         match self {
             Self::Leader => leader,
@@ -41,13 +41,14 @@ impl Victim {
     }
 }
 
-/// A boot delay that shows that the survivor recovers without its peer, as real servers take minutes to boot.
+/// The boot delay in seconds. It is as long as real servers take, so that the survivor visibly recovers without its
+/// peer.
 const BOOT_DELAY: u64 = 15;
 const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const RETURN_LIMIT: Duration = Duration::from_secs(180);
 
-/// Returns the boot delay from the command line, or [`BOOT_DELAY`] for namespaces, which boot at once. A virtual
-/// machine's boot takes that long by itself.
+/// Returns the boot delay in seconds that the command line gives. The default is [`BOOT_DELAY`] for hosts of
+/// namespaces, which boot at once. It is zero for virtual machines, because their boot takes that long by itself.
 pub fn boot_delay(wish: Wish) -> u64 {
     match wish.hosts {
         host::Kind::Namespaces if wish.boot_delay == 0 => BOOT_DELAY,
@@ -55,7 +56,7 @@ pub fn boot_delay(wish: Wish) -> u64 {
     }
 }
 
-/// Brings a lab up, shows the main job, and takes the lab down in any case.
+/// Brings a lab up and shows a power cut with the recovery. Takes the lab down even if that fails.
 pub fn run(lab: &Lab, mut wish: Wish, victim: Victim) -> Result<()> {
     wish.boot_delay = boot_delay(wish);
     up::up(lab, wish)?;
@@ -72,15 +73,15 @@ pub fn run(lab: &Lab, mut wish: Wish, victim: Victim) -> Result<()> {
     if left.is_empty() { Ok(()) } else { Err("the lab could not be taken away entirely".into()) }
 }
 
-/// The results of one power cut.
+/// The measurements of one power cut.
 pub struct Outcome {
     pub story: Story,
     /// The time from the cut to the first write that was acknowledged after it.
     pub first_write: Duration,
     pub verdict: Verdict,
-    /// The acknowledged writes that the survivor had lost while it ran standalone.
+    /// The number of acknowledged writes that the survivor lacked while it ran standalone.
     pub lost_alone: usize,
-    /// The time from the cut to two voters.
+    /// The time from the power cut until both members were voters again.
     pub voters_after: Duration,
 }
 
@@ -96,8 +97,8 @@ fn show(lab: &Lab, victim: Victim) -> Result<()> {
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ").into()) }
 }
 
-/// Cuts a node's power under a steady writer, and waits until two voters are back. `at_cut` runs right before the cut,
-/// with the survivor.
+/// Cuts a node's power while clients write, and waits until two voters are back. Calls `at_cut` with the surviving
+/// node right before the cut.
 pub fn power_cut(
     lab: &Lab,
     victim: Victim,
@@ -146,7 +147,7 @@ pub fn power_cut(
     Ok(Outcome { story, first_write, verdict, lost_alone, voters_after })
 }
 
-/// Reads the acknowledged writes back from the survivor while it runs standalone and the writers continue.
+/// Returns the number of acknowledged writes that `survivor` lacks while it runs standalone and the writers continue.
 fn lost_now(writers: &Writers, survivor: Node, story: &Story) -> Result<usize> {
     let acks = writers.acknowledged();
     let lost = crate::judge::history::lost(&acks, &writers.read_back(survivor)?.store).len();

@@ -9,8 +9,8 @@ use crate::sh::Result;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Turns these signals into a flag. Call it before any thread starts, because threads inherit the signal mask. Programs
-/// that the lab starts get an empty mask from the standard library.
+/// Makes SIGINT, SIGTERM and SIGHUP set a flag instead of ending the lab. It must run before any thread starts,
+/// because threads inherit the signal mask. Programs that the lab starts get an empty mask from the standard library.
 #[expect(clippy::disallowed_methods, reason = "the lab is a program of its own, and this is for its whole life")]
 pub fn install() -> Result<()> {
     let mut signals = SigSet::empty();
@@ -28,12 +28,12 @@ pub fn install() -> Result<()> {
     Ok(())
 }
 
-/// Returns an error after Ctrl-C.
+/// Returns an error once the operator has pressed Ctrl-C.
 pub fn check() -> Result<()> {
     if INTERRUPTED.load(Ordering::SeqCst) { Err("interrupted".into()) } else { Ok(()) }
 }
 
-/// Returns whether Ctrl-C was pressed.
+/// Returns whether the operator has pressed Ctrl-C.
 pub fn seen() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The generator `SplitMix64` of Steele, Lea and Flood. All seeds are equally good, so that a series can use
-/// consecutive ones.
+/// The random number generator `SplitMix64` of Steele, Lea and Flood. All seeds are equally good, so a series of runs
+/// can use consecutive seeds.
 #[derive(Debug)]
 pub struct Random(u64);
 
@@ -20,12 +20,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `limit`.
+    /// Returns a random number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
-    /// Returns a time of at most `longest`, in whole milliseconds.
+    /// Returns a random time of at most `longest`, in whole milliseconds.
     pub fn up_to(&mut self, longest: Duration) -> Duration {
         let millis = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX - 1);
         Duration::from_millis(self.below(millis + 1))

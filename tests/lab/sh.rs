@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// An error as a sentence for the operator, because no caller in the lab distinguishes errors.
+/// An error as a sentence for the operator. It has no variants, because no caller in the lab distinguishes errors.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The result of a program.
+/// The exit code and the outputs of a program that has ended.
 #[derive(Debug)]
 pub struct Output {
     pub ok: bool,
@@ -21,7 +21,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Returns both outputs, for messages and for searches.
+    /// Returns standard output and standard error as one text, for messages and for searches.
     pub fn text(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
@@ -47,8 +47,8 @@ pub fn must(command: &mut Command) -> Result<String> {
     Err(format!("{} failed: {}", describe(command), done.text().trim()).into())
 }
 
-/// Removes the variables that cargo sets for a test of a package. ring's build script treats them as a change, so that
-/// all dependencies would be rebuilt, and rebuilt again by the next build of the user.
+/// Removes the environment variables that cargo sets when it runs a package's test. ring's build script would take
+/// them for a change. Then cargo would rebuild all dependencies, and rebuild them again at the user's next build.
 pub fn without_package(command: &mut Command) -> &mut Command {
     let of_a_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {
@@ -59,7 +59,7 @@ pub fn without_package(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Runs `program args` as [`must`] does.
+/// Runs `program` with `args`, and returns its output. A non-zero exit code is an error that contains the output.
 pub fn run<A: AsRef<OsStr>>(program: &str, args: &[A]) -> Result<String> {
     must(Command::new(program).args(args))
 }
@@ -93,30 +93,33 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     std::fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
 }
 
-/// Makes a directory and all above it.
+/// Makes a directory and its missing parents.
 pub fn make_dir(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()).into())
 }
 
-/// The factor by which all waits are longer than on a host of namespaces.
+/// The factor by which all waits of this process are stretched. It is 1 for hosts of namespaces, and larger for
+/// virtual machines.
 static SLOWER: AtomicU32 = AtomicU32::new(1);
 
-/// Sets the factor for the rest of this process.
+/// Sets the factor by which [`patience`] stretches waits, for the rest of this process.
 pub fn wait_longer(times: u32) {
     SLOWER.store(times, Ordering::Relaxed);
 }
 
-/// Returns a limit, stretched for this lab's hosts.
+/// Returns `limit` times the factor that [`wait_longer`] has set for slow hosts.
 pub fn patience(limit: Duration) -> Duration {
     limit * SLOWER.load(Ordering::Relaxed)
 }
 
-/// Divides a limit by the factor, for limits that must not be stretched.
+/// Divides `limit` by the factor of [`patience`], which [`wait_for`] then multiplies it by. So the wait lasts `limit`
+/// on any host.
 pub fn unstretched(limit: Duration) -> Duration {
     limit / SLOWER.load(Ordering::Relaxed)
 }
 
-/// Calls `question` every `pause` until it returns an answer, at most `limit`. Ctrl-C ends the wait.
+/// Calls `question` every `pause` until it returns a value. After `limit`, stretched by [`patience`], the wait fails.
+/// Ctrl-C also ends it.
 pub fn wait_for<T>(what: &str, limit: Duration, pause: Duration, mut question: impl FnMut() -> Option<T>) -> Result<T> {
     let began = Instant::now();
     let limit = patience(limit);
@@ -132,7 +135,8 @@ pub fn wait_for<T>(what: &str, limit: Duration, pause: Duration, mut question: i
     }
 }
 
-/// Waits as [`wait_for`] does, but ignores Ctrl-C, for a teardown. Returns whether the condition became true.
+/// Waits until `question` returns true, and returns whether that happened within `limit`. It ignores Ctrl-C, so that
+/// a teardown can use it.
 pub fn wait_for_quietly(limit: Duration, pause: Duration, mut question: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !question() {

@@ -17,19 +17,20 @@ use crate::interrupt;
 use crate::judge::report::Report;
 use crate::sh::Result;
 
-/// The beginnings of a scenario's first and last line.
+/// The text with which the first line of a scenario's output begins. The last line begins with [`ENDS`].
 const BEGINS: &str = "== ";
 const ENDS: &str = "-- ";
 
-/// A running lab, and its part of the scenarios.
+/// One of several labs that run at the same time, with the process that runs its share of the scenarios.
 struct Part {
     lab: String,
     child: Child,
     report: PathBuf,
 }
 
-/// Runs the scenarios in that many labs. Each takes every second one (or third, and so on), so that all have about as
-/// much to do. It keeps their order, and passes its lab from one scenario to the next, as a run in one lab does.
+/// Runs the scenarios in `jobs` labs at the same time. With two labs each takes every second scenario, with three
+/// every third, so that all have about as much to do. A lab keeps its scenarios' order, and passes its hosts from one
+/// scenario to the next.
 pub fn run(lab: &Lab, wish: Wish, names: &[&str], jobs: usize) -> Result<Report> {
     let dir = std::env::temp_dir().join(format!("tandem-lab-{}-{}", lab.name, std::process::id()));
     crate::sh::make_dir(&dir)?;
@@ -67,7 +68,8 @@ fn in_dir(lab: &Lab, wish: Wish, names: &[&str], jobs: usize, dir: &Path) -> Res
     Ok(Report::join(reports, names))
 }
 
-/// Starts a lab of its own. Its output comes through `say`, a whole scenario at once.
+/// Starts a process that runs the scenarios `names` in `lab`. It sends its output through `say`, one whole scenario
+/// at a time.
 fn begin(lab: &Lab, wish: Wish, names: &[&str], dir: &Path, say: &Sender<Vec<String>>) -> Result<Part> {
     let report = dir.join(&lab.name);
     let mut command = Command::new("/proc/self/exe");
@@ -101,8 +103,8 @@ fn begin(lab: &Lab, wish: Wish, names: &[&str], dir: &Path, say: &Sender<Vec<Str
     Ok(Part { lab: lab.name.clone(), child, report })
 }
 
-/// Prints the labs' output until all of them have ended. Ctrl-C reaches them through the terminal; any other end signal
-/// is passed on.
+/// Prints the labs' output until all of them have ended. Ctrl-C reaches the labs' processes through the terminal. The
+/// lab passes any other end signal on to them.
 fn show(said: &Receiver<Vec<String>>, say: Sender<Vec<String>>, parts: &mut [Part]) {
     drop(say);
     let mut told = false;

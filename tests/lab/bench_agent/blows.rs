@@ -14,18 +14,20 @@ use crate::judge::story::{Story, StoryStep};
 use crate::load::writer::{STEADY, Writers};
 use crate::sh::{self, Result};
 
-/// The longest time that the bench waits for a node's return: twice the slowest power cut of the shell agent.
+/// The longest time that the bench waits for a lost node's return. It is twice the slowest return under the shell
+/// agent.
 const LIMIT: Duration = Duration::from_secs(240);
-/// The same limit for a crash of etcd, which needs neither fencing nor a boot.
+/// The longest time that the bench waits for an etcd that crashed. It is shorter than [`LIMIT`], because a crash
+/// needs neither fencing nor a boot.
 pub(super) const CRASH_LIMIT: Duration = Duration::from_secs(120);
-/// The boot delay that keeps a lost node off, because its return is measured separately.
+/// The boot delay in seconds that keeps a lost node off, because the bench measures its return separately.
 const NEVER: &str = "86400";
 /// The interval at which the bench asks the members whether they are two voters.
 const POLL: Duration = Duration::from_millis(100);
-/// The line that Pacemaker logs when it calls either agent.
+/// The line that Pacemaker logs when it calls the etcd resource's `start`, with Tandem's agent or the shell agent.
 const START: &str = "Requesting local execution of start operation for etcd";
 
-/// A run's writers, and the beginning of the run on the hosts' clock.
+/// One run of the bench: its lab, its writers, and its beginning on the hosts' clock.
 pub(super) struct Run<'a> {
     lab: &'a Lab,
     writers: Writers,
@@ -33,7 +35,7 @@ pub(super) struct Run<'a> {
     leader: Node,
 }
 
-/// Returns the node to strike: the leader in every other run.
+/// Returns the node that the failure hits: the leader in runs with an even number, the follower in the others.
 fn victim(leader: Node, run: u32) -> Node {
     if run.is_multiple_of(2) { leader } else { leader.other() }
 }
@@ -42,12 +44,12 @@ pub(super) fn power_cut(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
     lost(lab, run, sheet, power::cut, &OF_A_CUT)
 }
 
-/// Hangs a node: its BMC reports power on, and no process on it runs any more.
+/// Measures the outage after one node hangs: its BMC reports power on, and no process on it runs any more.
 pub(super) fn node_hung(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
     lost(lab, run, sheet, host::namespaces::hang, &OF_A_HANG)
 }
 
-/// The figures of a lost node: the whole outage, and the end of each part of it.
+/// The figures to record when a node is lost: one for the whole outage, and one for the end of each part of it.
 struct OfALoss {
     whole: Figure,
     parts: [(StoryStep, Figure); 3],
@@ -170,7 +172,7 @@ impl<'a> Run<'a> {
         Ok(Self { lab, writers, began, leader })
     }
 
-    /// Returns the current time on the writers' clock.
+    /// Returns the time since the writers began.
     pub(super) fn now(&self) -> Duration {
         self.writers.now()
     }
@@ -180,7 +182,8 @@ impl<'a> Run<'a> {
         history::longest_gap(&self.writers.acknowledged(), from, self.writers.now()).0.as_secs_f64()
     }
 
-    /// Returns the time at which the first write that began after `moment` was acknowledged.
+    /// Returns the time, since the writers began, at which the first write that began after `moment` was
+    /// acknowledged.
     pub(super) fn first_write(&self, moment: Duration) -> Result<Duration> {
         self.first_write_within(moment, LIMIT)
     }
@@ -191,7 +194,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Returns the time at which Pacemaker first requested a start on `node` after `moment`.
+    /// Returns the time since the run's beginning at which Pacemaker first requested etcd's start on `node` after
+    /// `moment`.
     fn start_of(&self, node: Node, moment: Duration) -> Result<Duration> {
         sh::wait_for("the agent's start", LIMIT, POLL, || {
             let log = std::fs::read_to_string(self.lab.messages(node)).unwrap_or_default();
@@ -206,7 +210,7 @@ impl<'a> Run<'a> {
         Ok(self.writers.now())
     }
 
-    /// Returns the time from the agent's start on `node`, requested after `moment`, to two voters.
+    /// Returns the time from the start that Pacemaker requested on `node` after `moment` until two voters are back.
     fn returned(&self, node: Node, moment: Duration) -> Result<Duration> {
         let start = self.start_of(node, moment)?;
         Ok(self.two_voters()?.saturating_sub(start))

@@ -29,12 +29,13 @@ pub(super) fn measure(lab: &Lab, times: usize, sheet: &mut Sheet) -> Result<()> 
     Ok(())
 }
 
-/// Removes the record of the last monitor, so that the next one runs in full.
+/// Removes the cached result of the last `monitor`, so that the next call checks everything.
 fn forget_the_last(lab: &Lab) -> Result<()> {
     host::must(lab, NODE, &["rm", "-f", "/run/resource-agents/podman-etcd-etcd-monitor.json"]).map(drop)
 }
 
-/// Counts the successful calls of `execve`. The agent is one of them; `env` and the wrapper around jq are the lab's.
+/// Counts the programs that one call of the agent starts, from the successful `execve` calls in `trace`. The agent
+/// itself counts. `env` and the wrapper around jq do not, because the lab adds them.
 fn programs(trace: &str) -> f64 {
     let begun = trace.lines().filter(|line| line.contains("execve(") && line.ends_with("= 0"));
     let wrapper = |line: &&str| ["bin/jq\"", "bin/env\""].iter().any(|program| line.contains(program));

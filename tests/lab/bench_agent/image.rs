@@ -14,7 +14,7 @@ use crate::programs::image::{self, Tools};
 use crate::scenarios::image_changes;
 use crate::sh::Result;
 
-/// The time after which a gap in the writes has begun and is measurable, or has ended.
+/// The pause after each change of etcd's image. It is long enough for a gap in the writes to begin, or to end.
 const SETTLES: Duration = Duration::from_secs(5);
 
 pub(super) fn changed(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {

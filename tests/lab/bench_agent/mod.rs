@@ -18,7 +18,8 @@ use crate::programs::shell_agent::Agent;
 use crate::sh::Result;
 use table::{Figure, Sheet};
 
-/// A blow, which the bench strikes in the order of the table.
+/// A function that causes one kind of failure, and adds what it measures to the [`Sheet`]. Its number is that of the
+/// run.
 type Blow = fn(&Lab, u32, &mut Sheet) -> Result<()>;
 
 const BLOWS: &[(&str, Blow)] = &[
@@ -29,17 +30,18 @@ const BLOWS: &[(&str, Blow)] = &[
     ("image", image::changed),
     ("both-cut", blows::both_cut),
 ];
-/// The number of measured `monitor` calls.
+/// The number of `monitor` calls that the bench measures for each agent.
 const MONITORS: usize = 9;
-/// The time that the shell agent needs after a promotion to read its member id in a monitor, which runs every 30 s. A
-/// stop before that removes a member that no longer exists. That fault is known, and the bench does not measure it.
+/// The time that the bench waits after a promotion under the shell agent. Its `monitor`, which runs every 30 s, must
+/// read the member id first. A stop before that would remove a member that no longer exists. The bench does not
+/// measure this known fault.
 const SHELL_SETTLES: Duration = Duration::from_secs(40);
 
-/// The agent that the bench measures.
+/// The agent that the bench measures, and the recovery that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contestant {
     Shell,
-    /// Tandem with `recovery=restart`. It differs from `VoteProxy` only in a power cut.
+    /// Tandem with `recovery=restart`. It differs from [`Contestant::VoteProxy`] only after a power cut.
     Restart,
     VoteProxy,
 }
@@ -64,28 +66,30 @@ impl Contestant {
         if self == Self::Shell { Agent::Shell } else { Agent::Tandem }
     }
 
-    /// Returns whether this contestant can differ from the others under this blow.
+    /// Returns whether the bench measures this agent under the failure `blow`. [`Contestant::Restart`] differs from
+    /// [`Contestant::VoteProxy`] only in a power cut.
     fn is_struck_by(self, blow: &str) -> bool {
         self != Self::Restart || blow == "power-cut"
     }
 }
 
-/// The options of a run of the bench.
+/// The options of `cargo lab bench-agent`.
 #[derive(Clone, Debug)]
 pub struct Bench {
     pub contestants: Vec<Contestant>,
-    /// The size of the database at the beginning.
+    /// The megabytes that the database holds at the beginning.
     pub megabytes: u32,
-    /// The number of runs of each blow.
+    /// The number of runs for each kind of failure.
     pub runs: u32,
-    /// The only blow to strike, if one is given.
+    /// The name of the only kind of failure to measure. `None` measures all.
     pub only: Option<String>,
     /// True if Tandem's fence devices race, and have no delay. The shell agent's devices keep their delays.
     pub race: bool,
 }
 
 impl Bench {
-    /// Returns the target for the outage after the loss of a node, in seconds.
+    /// Returns the target for the outage after the loss of a node, in seconds. `token` is Corosync's token time-out
+    /// in milliseconds if it is not the default.
     fn loss_target(&self, token: Option<u32>) -> f64 {
         match (self.race, token) {
             (true, Some(..=1000)) => 4.0,
@@ -95,7 +99,7 @@ impl Bench {
     }
 }
 
-/// Measures the requested agents, one after the other.
+/// Measures the agents of `bench` one after the other, and prints their figures.
 pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
     let blows: Vec<_> = BLOWS.iter().filter(|(name, _)| bench.only.as_ref().is_none_or(|only| only == name)).collect();
     if blows.is_empty() {
@@ -158,7 +162,7 @@ fn measure(lab: &Lab, wish: Wish, contestant: Contestant, blows: &[&(&str, Blow)
     Ok(sheet)
 }
 
-/// Returns the number of processes that wait for a processor, as a mean of the last minute.
+/// Returns the machine's load: the mean number of processes that waited for a processor in the last minute.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Contestant;
 
-/// The measured figures, in the table's order.
+/// A quantity that the bench measures. The variants are in the order of the printed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Figure {
     CutToWrite,
@@ -58,7 +58,8 @@ const FIGURES: [Figure; 23] = [
     Figure::Load,
 ];
 
-/// The targets derive from one measurement of the shell agent: 114 s from power cut to write, 410 ms of CPU.
+/// The target for the time from a power cut to the first write. It is a fifth of the 114 s that the shell agent took.
+/// The targets for CPU time derive from its 410 ms too.
 pub(super) const LOSS_TO_WRITE_S: f64 = 114.0 / 5.0;
 const MONITOR_CPU_MS: f64 = 410.0 / 15.0;
 
@@ -87,7 +88,7 @@ impl Figure {
         }
     }
 
-    /// Returns the target for the median, if the figure has one.
+    /// Returns the target for the median of all runs. `None` if the figure has no target.
     fn target(self) -> Option<f64> {
         Some(match self {
             Self::FencedToWrite => 0.6,
@@ -112,7 +113,7 @@ impl Figure {
         })
     }
 
-    /// Returns the limit for each single run, for figures that need more than a limit of the median.
+    /// Returns the largest value that any single run may have. `None` if the target of the median is the only limit.
     fn most(self) -> Option<f64> {
         (self == Self::FencedToWrite).then_some(1.0)
     }
@@ -125,19 +126,19 @@ impl Figure {
         }
     }
 
-    /// Returns whether the figure is a sum over all runs. The other figures are medians.
+    /// Returns whether the table shows the sum over all runs. The other figures show the median.
     fn is_sum(self) -> bool {
         matches!(self, Self::Lost | Self::Failed)
     }
 }
 
-/// The figures of one contestant.
+/// The figures of one agent, with the value that each run measured.
 pub(super) struct Sheet {
     pub(super) of: Contestant,
     values: BTreeMap<Figure, Vec<f64>>,
-    /// The figures added since the last call of [`Self::newest`].
+    /// The figures that were added since the last call of [`Self::newest`].
     newest: Vec<Figure>,
-    /// The target for the whole outage of a lost node, in seconds.
+    /// The target for the whole outage after the loss of a node, in seconds.
     loss_target: f64,
 }
 
@@ -158,12 +159,12 @@ impl Sheet {
         self.newest.push(figure);
     }
 
-    /// Adds infinity, because the event did not occur within the time that the bench waits.
+    /// Adds an infinite time for `figure`, because the event did not occur within the time that the bench waits.
     pub(super) fn add_never(&mut self, figure: Figure) {
         self.add(figure, f64::INFINITY);
     }
 
-    /// Returns the figures added since the last call, as text.
+    /// Returns the figures added since this function was last called, as text.
     pub(super) fn newest(&mut self) -> String {
         let last = |figure: &Figure| self.values.get(figure).and_then(|values| values.last()).copied().unwrap_or(0.0);
         let words: Vec<String> = self.newest.iter().map(|figure| format!("{figure:?} {:.2}", last(figure))).collect();
@@ -205,7 +206,7 @@ impl Sheet {
             || self.value(figure).zip(self.target(figure)).is_some_and(|(value, target)| value > target)
     }
 
-    /// Returns the number of figures above their target.
+    /// Returns the number of figures that miss their target.
     pub(super) fn missed(&self) -> usize {
         FIGURES.iter().filter(|figure| self.misses(**figure)).count()
     }

@@ -13,22 +13,22 @@ use crate::host::units;
 use crate::programs::release;
 use crate::sh::{self, Result};
 
-/// The state in which a distribution's packages leave a host.
+/// The state in which a distribution's packages leave a host that has no cluster yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blank {
-    /// RPMs: no configuration, and sshd is the only service that runs.
+    /// A host after the installation of RPMs: there is no configuration, and sshd is the only service that runs.
     Rpm,
-    /// Debian's packages: pcsd runs, and so do Corosync and Pacemaker with an example of a `corosync.conf`. Each host
-    /// is a cluster of its own.
+    /// A host after the installation of Debian's packages: pcsd runs, and so do Corosync and Pacemaker with an
+    /// example of a `corosync.conf`. Each host is a cluster of its own.
     Debian,
 }
 
 const SETTING: &str = "blank";
-/// The units that Debian's packages enable at installation, and RPMs do not.
+/// The systemd units that Debian's packages enable at their installation. RPMs enable none of them.
 pub const ENABLED: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby"];
-/// The files that Debian's packages also put into `/etc`.
+/// The files below `/etc` that Debian's packages create, and RPMs do not.
 pub const CONFIGURED: &[&str] = &["corosync/corosync.conf", "corosync/authkey", "pacemaker/authkey"];
-/// The directories that packages create, relative to the host's `/var`, with their modes.
+/// The directories that the cluster's packages create, relative to the host's `/var`, with their modes.
 const DIRS: &[(&str, u32)] = &[
     ("lib/corosync", 0o755),
     ("lib/containers", 0o755),
@@ -56,18 +56,19 @@ impl Blank {
         }
     }
 
-    /// Returns the setting of a running lab.
+    /// Returns the kind of blank hosts that a running lab has. `None` if its hosts were brought up with a cluster.
     pub fn of(lab: &Lab) -> Option<Self> {
         lab.setting(SETTING).and_then(|word| Self::parse(&word).ok())
     }
 }
 
-/// Stores the setting for later commands on this lab.
+/// Stores the kind of blank hosts for later commands on this lab.
 pub fn remember(lab: &Lab, blank: Option<Blank>) -> Result<()> {
     lab.set(SETTING, blank.map_or("", Blank::word))
 }
 
-/// Fills the host's disks with what the packages create instead of a cluster. The machine's own packages are Debian's.
+/// Fills the host's disks with what the packages create, and with no cluster. `blank` is the distribution to imitate,
+/// because the machine's own packages are Debian's.
 pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     for (path, mode) in DIRS {
         let (role, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -90,7 +91,7 @@ pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     Ok(fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755))?)
 }
 
-/// Hides a file that the lower tree of the host's `/etc` contains.
+/// Hides a file that the host's `/etc` would otherwise take from the machine's `/etc` below it.
 fn take_away(lab: &Lab, node: Node, path: &str) -> Result<()> {
     let below = release::root(lab).join("etc").join(path);
     if fs::symlink_metadata(&below).is_err() {
@@ -102,7 +103,7 @@ fn take_away(lab: &Lab, node: Node, path: &str) -> Result<()> {
     sh::run("mknod", &[hidden.as_os_str(), "c".as_ref(), "0".as_ref(), "0".as_ref()]).map(drop)
 }
 
-/// Creates keys for sshd, and keys with which `root` of each host can log in on the other without a question.
+/// Creates the hosts' ssh keys, and keys with which `root` of each host can log in on the other without a password.
 pub fn make_keys(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| make_keys_of(lab, node))?;
     for node in NODES {
@@ -117,7 +118,7 @@ pub fn make_keys(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Creates the keys of one host, which the other host does not trust yet.
+/// Creates the ssh keys of one host. The other host does not trust them yet.
 pub fn make_keys_of(lab: &Lab, node: Node) -> Result<()> {
     let (ssh, root) = (lab.disk(node, "etc").join("ssh"), lab.disk(node, "root").join(".ssh"));
     for dir in [&ssh, &root] {

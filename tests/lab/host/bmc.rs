@@ -24,20 +24,20 @@ use crate::host::state::{Lab, append_stamped};
 use crate::host::tls;
 use crate::sh::{self, Result};
 
-/// The modes of a BMC. The last one is the normal mode. `stranger` is the BMC of another machine, and `says-off`
-/// reports a running machine as off. `echo` and `echo-refusing` send back the request's body; the latter does so in an
-/// error.
+/// The modes of a BMC. The last one is the normal mode. With `stranger` the BMC reports another machine's UUID. With
+/// `says-off` it reports a running machine as off. With `echo` it sends back the request's body, and with
+/// `echo-refusing` it does so in an error.
 const MODES: &[&str] = &["refuse", "hang", "unreachable", "stranger", "says-off", "echo", "echo-refusing", "ok"];
-/// The UUID that the BMC of another machine reports.
+/// The UUID that a BMC reports in the mode `stranger`.
 const STRANGER: &str = "7a4e1000-0000-4000-8000-0000000000ff";
 const RESET_TYPES: &[&str] = &["On", "ForceOff", "ForceRestart"];
 const OFF_TAKES: &str = "bmc-off-takes";
 const LATE: &str = "bmc-late";
-/// The time after which a BMC that hangs closes the connection.
+/// The time after which a BMC in the mode `hang` closes the connection.
 const HANG: Duration = Duration::from_secs(120);
 const BODY_LIMIT: usize = 64 * 1024;
 
-/// Starts the daemon, and waits until it listens.
+/// Starts the process that serves both BMCs, and waits until it listens.
 pub fn start(lab: &Lab) -> Result<()> {
     let log = std::fs::OpenOptions::new().append(true).create(true).open(lab.dir().join("bmc.err"))?;
     spawn(lab, log)?.save(&lab.bmc_record())?;
@@ -46,7 +46,7 @@ pub fn start(lab: &Lab) -> Result<()> {
     })
 }
 
-/// Starts a second daemon next to the running one, for the machine that replaces the second host.
+/// Starts a second process of BMCs, for the machine that replaces the second host.
 pub fn start_another(lab: &Lab) -> Result<Record> {
     net::set_bmc_address(lab, Node::Two, true)?;
     lab.set("bmc-listens", "")?;
@@ -84,7 +84,7 @@ pub fn set_mode(lab: &Lab, node: Node, mode: &str) -> Result<()> {
     net::set_bmc_address(lab, node, mode != "unreachable")
 }
 
-/// Sets the time between the BMC's answer to `ForceOff` and the end of the power. The default is zero.
+/// Sets the time from the BMC's answer to `ForceOff` until the power is off. The default is zero.
 pub fn set_off_takes(lab: &Lab, time: Duration) -> Result<()> {
     lab.set(OFF_TAKES, &time.as_secs().to_string())
 }
@@ -103,7 +103,7 @@ fn late(lab: &Lab, node: Node) -> Duration {
     Duration::from_millis(millis.unwrap_or(0))
 }
 
-/// Runs the daemon, and does not return.
+/// Serves the Redfish requests to both BMCs, and does not return.
 pub fn daemon(lab: &Lab) -> Result<()> {
     nix::unistd::setsid()?;
     let network = std::fs::File::open(net::switch_handle(lab))?;
@@ -146,7 +146,7 @@ fn serve(lab: &Lab, node: Node, listener: &TcpListener, config: &Arc<ServerConfi
     }
 }
 
-/// Answers requests on one connection until the caller closes it.
+/// Answers the HTTPS requests on one connection until the caller closes it.
 fn converse(lab: &Lab, node: Node, stream: TcpStream, config: Arc<ServerConfig>) -> Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     stream.set_nodelay(true)?;
@@ -176,8 +176,8 @@ fn log(lab: &Lab, node: Node, text: &str) {
     append_stamped(&lab.bmc_log(), &format!("bmc-{node}"), text);
 }
 
-/// Performs the power action after the caller has its answer, as real BMCs do: power ends later than the answer
-/// arrives.
+/// Performs the power action after the BMC's answer is sent. On real machines, too, the power goes off later than the
+/// answer arrives.
 fn press(lab: &Lab, node: Node, action: &'static str) {
     let lab = lab.clone();
     std::thread::spawn(move || {
@@ -206,7 +206,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads the next request of a caller at `origin`. Returns `None` if the caller has hung up.
+    /// Reads the next HTTP request of a caller at `origin`. Returns `None` if the caller has hung up.
     fn read(from: &mut impl BufRead, origin: &str) -> Result<Option<Self>> {
         let mut line = String::new();
         // Treats an end without TLS's `close_notify` as an end, too.
@@ -242,7 +242,7 @@ impl Request {
         Some(body.get("ResetType")?.as_str()?.to_owned())
     }
 
-    /// Returns the body's request, for the log.
+    /// Returns the reset type in the request's body and a space, for the log. The text is empty if there is none.
     fn brief(&self) -> String {
         self.reset_type().map(|kind| format!("{kind} ")).unwrap_or_default()
     }
@@ -369,12 +369,12 @@ fn describe(lab: &Lab, node: Node, mode: &str, [system, reset]: [&str; 2], reque
     told
 }
 
-/// Returns the credentials that follow `Basic` in the `Authorization` header.
+/// Returns the value of an `Authorization` header for the method `Basic`, without that word.
 pub fn login(user: &str, password: &str) -> String {
     base64(format!("{user}:{password}").as_bytes())
 }
 
-/// Encodes bytes in base64 (RFC 4648), for that one header.
+/// Encodes bytes in base64 (RFC 4648), as [`login`] needs it.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

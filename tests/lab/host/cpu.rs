@@ -8,10 +8,11 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The cgroup of the call and its children. Processes that outlive the call have half a second to end.
+/// The cgroup in which the measured command line runs with its children. The measurement fails if a process is left
+/// in it half a second later.
 const CGROUP: &str = "/sys/fs/cgroup/measured";
 
-/// Returns the CPU time of a command line on `node`, whatever its output and exit code.
+/// Returns the CPU time of a command line on `node` and of its children, whatever the output and the exit code are.
 pub fn of(lab: &Lab, node: Node, call: &str) -> Result<Duration> {
     let run = format!("mkdir {CGROUP} && echo $$ > {CGROUP}/cgroup.procs && {{ {call}; }} > /dev/null 2>&1; true");
     host::must(lab, node, &["sh", "-c", &run])?;

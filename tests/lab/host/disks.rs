@@ -16,7 +16,7 @@ use crate::programs;
 use crate::programs::release;
 use crate::sh::{self, Result};
 
-/// The directories that Pacemaker's own user must be able to write, relative to `/var`.
+/// The directories, relative to `/var`, that Pacemaker's user `hacluster` must be able to write.
 const CLUSTER_USERS: &[&str] = &[
     "lib/pacemaker",
     "lib/pacemaker/blackbox",
@@ -27,12 +27,12 @@ const CLUSTER_USERS: &[&str] = &[
 ];
 const ROOTS: &[&str] =
     &["lib/corosync", "lib/etcd", "lib/containers", "lib/cni", "lib/pcsd", "log/corosync", "log/pcsd", "log/cluster"];
-/// The directory of the package's units.
+/// The directory of Tandem's systemd units, relative to the host's `/usr`.
 const UNITS: &str = "lib/systemd/system";
 
-/// podman's configuration in a host. It uses `runc`, because crun needs more of the cgroup tree than a plain container
-/// host has. It does not ask systemd for cgroups or a journal, and sets limits that work where raising them is not
-/// allowed.
+/// podman's configuration in a host. It selects `runc`, because crun needs more of the cgroup tree than a plain
+/// container host has. podman does not use systemd for cgroups or a journal. The limits suit a machine that does not
+/// allow to raise them.
 const CONTAINERS_CONF: &str = r#"[engine]
 runtime = "runc-lab"
 cgroup_manager = "cgroupfs"
@@ -47,7 +47,8 @@ pids_limit = 0
 log_driver = "k8s-file"
 "#;
 
-/// A wrapper of `runc` that sets the OOM score to 0, because a machine without `CAP_SYS_RESOURCE` cannot lower it.
+/// A wrapper of `runc` that sets a container's OOM score to 0, because a machine without `CAP_SYS_RESOURCE` cannot
+/// lower it.
 const RUNC: &str = "#!/bin/sh
 bundle=
 for word; do
@@ -57,7 +58,7 @@ done
 exec runc \"$@\"
 ";
 
-/// Fills the disks of one host.
+/// Fills the disks of one host, before its first boot.
 pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     for role in ["etc", "usr", "var-lib", "var-log", "var-tmp"] {
         sh::make_dir(&lab.disk(node, role))?;
@@ -80,21 +81,21 @@ pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     install_runc(lab, node)
 }
 
-/// Returns the directory that is laid over the host's `/sys/class`.
+/// Returns the directory of the machine that is mounted over the host's `/sys/class`.
 pub fn devices(lab: &Lab, node: Node) -> PathBuf {
     lab.node_dir(node).join("class")
 }
 
-/// Writes the UUID that the host's BMC reports where the firmware of a machine has it. This machine's firmware may report none, and
-/// would report the same one to both hosts.
+/// Writes the UUID that the host's BMC reports to the host's `product_uuid`. This machine's firmware may report no
+/// UUID, and would report the same one to both hosts.
 fn write_uuid(lab: &Lab, node: Node) -> Result<()> {
     let dmi = devices(lab, node).join("dmi/id");
     sh::make_dir(&dmi)?;
     sh::write(&dmi.join("product_uuid"), format!("{}\n", node.uuid()))
 }
 
-/// Fills the disk of a virtual machine: its configuration, and its program, which the lab also uses here to replay
-/// decisions.
+/// Writes the configuration for a virtual machine's disk, and a copy of the `tandem` binary. The lab replays the
+/// node's decisions with that copy.
 pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     for role in ["etc", "usr", "var-log"] {
         sh::make_dir(&lab.disk(node, role))?;
@@ -106,23 +107,25 @@ pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     install_program(lab, node)
 }
 
-/// Returns the place of `/var/lib/etcd` on the machine. It is the mount point if etcd has a disk of its own.
+/// Returns the directory of the machine that is the host's `/var/lib/etcd`. It is a mount point if etcd has a disk of
+/// its own.
 pub fn mount_point(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "var-lib").join("etcd")
 }
 
-/// Returns the place of etcd's data on the machine: its own disk, or the directory below the mount point.
+/// Returns the directory of the machine that holds etcd's data. It is on etcd's own disk if there is one, and
+/// otherwise the directory at [`mount_point`].
 pub fn data_dir(lab: &Lab, node: Node) -> PathBuf {
     let own = own_disk(lab, node);
     if own.is_dir() { own } else { mount_point(lab, node) }
 }
 
-/// Returns the place of etcd's own disk, which exists after [`give_own_disk`].
+/// Returns the directory of the machine that is etcd's own disk. It exists after [`give_own_disk`].
 fn own_disk(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "etcd")
 }
 
-/// Gives etcd a disk of its own with its present data. The host must be off.
+/// Gives etcd a disk of its own that holds its present data. The host must be off.
 pub fn give_own_disk(lab: &Lab, node: Node) -> Result<()> {
     let (own, point) = (own_disk(lab, node), mount_point(lab, node));
     if !own.is_dir() {
@@ -137,7 +140,7 @@ fn unmounted(node: Node) -> String {
     format!("unmounted-{node}")
 }
 
-/// Sets whether the next boots of the host mount etcd's own disk.
+/// Sets whether the next boots of the host mount etcd's own disk at `/var/lib/etcd`.
 pub fn set_mounted(lab: &Lab, node: Node, on: bool) -> Result<()> {
     lab.event(&format!(
         "etcd's disk of {node} is {}",
@@ -146,7 +149,7 @@ pub fn set_mounted(lab: &Lab, node: Node, on: bool) -> Result<()> {
     lab.set(&unmounted(node), if on { "" } else { "yes" })
 }
 
-/// Returns etcd's own disk if a boot mounts it.
+/// Returns the directory of etcd's own disk. `None` if a boot mounts no such disk.
 pub fn mounted(lab: &Lab, node: Node) -> Option<PathBuf> {
     let is_mounted = lab.setting(&unmounted(node)).is_none_or(|text| text.is_empty());
     Some(own_disk(lab, node)).filter(|own| is_mounted && own.is_dir())
@@ -160,14 +163,14 @@ pub fn empty(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Replaces the contents of `to` with those of `from`, including owners and times.
+/// Replaces the contents of the directory `to` with those of `from`, including owners and times.
 pub fn replace(from: &Path, to: &Path) -> Result<()> {
     sh::make_dir(to)?;
     empty(to)?;
     sh::run("cp", &[OsStr::new("-a"), from.join(".").as_os_str(), to.as_os_str()]).map(drop)
 }
 
-/// Returns the place of a path that is relative to the host's `/var`.
+/// Returns the place on the machine of a path that is relative to the host's `/var`.
 fn place(lab: &Lab, node: Node, path: &str) -> PathBuf {
     let (role, rest) = path.split_once('/').unwrap_or((path, ""));
     lab.disk(node, &format!("var-{role}")).join(rest)
@@ -184,7 +187,8 @@ fn make_var(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Writes the files of a configured cluster: its configuration, the first CIB, and certificates for etcd.
+/// Writes the files of a configured cluster to a host's disks: Corosync's configuration, the first CIB, and etcd's
+/// certificates.
 fn make_cluster(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     let (user, group) = release::hacluster(lab)?;
     let cib = place(lab, node, "lib/pacemaker/cib/cib.xml");
@@ -222,7 +226,7 @@ fn make_cluster_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     tls::write_secret(&dir.join("etcd.key"), &fs::read(lab.pki().join(format!("{name}.key")))?)
 }
 
-/// Installs the binary, its links and its man pages where the package puts them.
+/// Installs the `tandem` binary, its links and its man pages on a host's disks, where the package puts them.
 fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let usr = lab.disk(node, "usr");
     if let Some(packages) = programs::packages() {

@@ -18,16 +18,17 @@ use crate::host::syslog;
 use crate::programs::release;
 use crate::sh::{self, Result};
 
-/// Device files that programs expect; each is the machine's own, bound into the host's private /dev.
+/// The device files that programs expect. Each is the machine's own, bound into the host's private `/dev`.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "fuse", "net/tun"];
-/// Files that Pacemaker writes to make its machine die at once. A host must not end the real machine.
+/// The kernel files with which Pacemaker makes its machine reset at once. Writes to them have no effect in a host,
+/// because they would reset the real machine.
 const DEADLY: &[&str] = &["/proc/sysrq-trigger", "/proc/sys/kernel/sysrq"];
 
-/// The file that shows that the host's mounts are complete. A program that enters earlier still sees the machine's own
-/// files.
+/// The file that exists once the host's mounts are complete. A program that enters the host earlier still sees the
+/// machine's own files.
 pub const BOOTED: &str = "/run/lab-booted";
 
-/// Runs the host, and does not return while the host lives.
+/// Runs as the host's pid 1, and does not return while the host lives.
 pub fn run(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::sethostname(node.name())?;
     let recorded = || lab.init_record(node).exists();
@@ -98,7 +99,7 @@ fn overlay(lab: &Lab, node: Node, top: &str) -> Result<()> {
     special("overlay", &format!("/{top}"), &options)
 }
 
-/// Makes a private `/dev`, so that `/dev/log` and `/dev/shm` are the host's own.
+/// Makes a private `/dev` for the host, so that `/dev/log` and `/dev/shm` are its own.
 fn dev(staging: &Path) -> Result<()> {
     sh::make_dir(staging)?;
     let at = |name: &str| -> PathBuf { staging.join(name) };

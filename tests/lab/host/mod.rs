@@ -26,12 +26,13 @@ use crate::host::proc::Record;
 use crate::host::state::Lab;
 use crate::sh::{self, Output, Result};
 
-/// The kind of the lab's hosts.
+/// The way in which the lab makes its hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Namespaces of this machine: fast, with the machine's kernel, programs and page cache.
+    /// Hosts made of this machine's namespaces. They are fast, and share the machine's kernel, programs and page
+    /// cache.
     Namespaces,
-    /// Virtual machines: slow, with a kernel, an init and a disk of their own.
+    /// Hosts that are virtual machines. They are slow, and have a kernel, an init and a disk of their own.
     Vm,
 }
 
@@ -43,34 +44,34 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of a running lab.
+    /// Returns the kind of hosts that a running lab has.
     pub fn of(lab: &Lab) -> Self {
         if lab.setting("hosts").as_deref() == Some(Self::Vm.word()) { Self::Vm } else { Self::Namespaces }
     }
 }
 
-/// The operations of every kind of host. Its pid 1, or the process that represents it on this machine, is in
-/// [`Lab::init_record`].
+/// The operations that differ between hosts of namespaces and virtual machines. The file [`Lab::init_record`] names
+/// the host's pid 1, or the process that represents it on this machine.
 trait Host {
-    /// Prepares the machine once, before the hosts get their disks.
+    /// Prepares this machine once for all hosts, before they get their disks.
     fn prepare(&self, lab: &Lab) -> Result<()>;
 
-    /// Makes its disks, before its first boot.
+    /// Makes the host's disks, before its first boot.
     fn make_disks(&self, lab: &Lab, node: Node, authkey: &[u8]) -> Result<()>;
 
-    /// Connects its network and boots it.
+    /// Connects the host to the lab's networks and boots it.
     fn boot(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// Takes its network links down.
+    /// Takes the host's network links down.
     fn deaden(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// Waits until no process of the host runs, after its pid 1 was killed.
+    /// Waits until no process of the host runs. Its pid 1 was killed before.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// Removes the resources of a host that is off from this machine, except its disks.
+    /// Removes everything of a switched-off host from this machine, except its disks.
     fn unplug(&self, lab: &Lab, node: Node);
 
-    /// Returns the resources that [`Host::unplug`] should have removed.
+    /// Returns what is left on this machine although [`Host::unplug`] should have removed it.
     fn remains(&self, lab: &Lab, node: Node) -> Vec<String>;
 
     /// Returns a command that runs `words` on the running host.
@@ -82,8 +83,8 @@ trait Host {
     /// Imports a container image into the host's podman.
     fn import_image(&self, lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()>;
 
-    /// Moves files off the host, and returns their contents. A program that writes one at that moment keeps it open, or
-    /// makes a new one.
+    /// Moves files off the host, and returns their contents. A program that writes one of the files at that moment
+    /// keeps it open, or makes a new one.
     fn take_files(&self, lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>>;
 }
 
@@ -94,7 +95,7 @@ fn of(lab: &Lab) -> &'static dyn Host {
     }
 }
 
-/// Returns the record of the host's pid 1 if the host runs.
+/// Returns the record of the host's pid 1. `None` if the host does not run.
 pub fn running(lab: &Lab, node: Node) -> Option<Record> {
     Record::load(&lab.init_record(node)).filter(Record::alive)
 }
@@ -114,8 +115,8 @@ pub fn boot(lab: &Lab, node: Node) -> Result<()> {
     of(lab).boot(lab, node)
 }
 
-/// Cuts the host's power, and returns whether the host ran. The links go down first: otherwise the dying kernel would
-/// send FINs, and peers would notice at once, which a real power cut never lets them.
+/// Cuts the host's power, and returns whether the host ran. The network links go down first. Otherwise the dying
+/// kernel would send FINs, and peers would notice at once. After a real power cut they cannot.
 pub fn cut(lab: &Lab, node: Node) -> Result<bool> {
     of(lab).deaden(lab, node)?;
     let running = running(lab, node);
@@ -127,8 +128,8 @@ pub fn cut(lab: &Lab, node: Node) -> Result<bool> {
     Ok(running.is_some())
 }
 
-/// Removes the host's resources from this machine, except its disks, for a teardown. [`remains`] finds what it failed
-/// to remove.
+/// Removes everything of the host from this machine, except its disks, for a teardown. [`remains`] returns what is
+/// left.
 pub fn remove(lab: &Lab, node: Node) {
     if let Some(init) = Record::load(&lab.init_record(node)) {
         let _ = init.kill();
@@ -137,7 +138,7 @@ pub fn remove(lab: &Lab, node: Node) {
     of(lab).unplug(lab, node);
 }
 
-/// Returns the resources of the host that are still on this machine.
+/// Returns what is left of the host on this machine after [`remove`].
 pub fn remains(lab: &Lab, node: Node) -> Vec<String> {
     of(lab).remains(lab, node)
 }
@@ -173,19 +174,20 @@ pub fn must(lab: &Lab, node: Node, words: &[&str]) -> Result<String> {
     Err(format!("on {node}: '{}' failed: {}", words.join(" "), done.text().trim()).into())
 }
 
-/// Returns the output of a program on the host, or the error's text: for messages, and for repeated checks.
+/// Runs a program on the host and returns its output, or the error's text if it fails. Callers use it for messages,
+/// and for checks that they repeat.
 pub fn said(lab: &Lab, node: Node, words: &[&str]) -> String {
     output(lab, node, words).map_or_else(|error| error.to_string(), |done| done.text())
 }
 
-/// Runs a typed line in a shell on the host. Returns its exit code, and both of its outputs as one text.
+/// Runs a line in a shell on the host. Returns the exit code, and standard output and standard error as one text.
 pub fn typed(lab: &Lab, node: Node, line: &str) -> Result<(i32, String)> {
     let text = output(lab, node, &["sh", "-c", &format!("{{ {line}; }} 2>&1; echo \"code $?\"")])?.text();
     let (said, code) = text.trim_end().rsplit_once("code ").ok_or_else(|| format!("no exit code: {text}"))?;
     Ok((code.parse()?, said.trim().to_owned()))
 }
 
-/// Writes a file on the host, and makes its directory.
+/// Writes a file on the host, and makes its directory if that is missing.
 pub fn put(lab: &Lab, node: Node, path: &str, content: &str) -> Result<()> {
     let mut command = command(lab, node, &["sh", "-c", "mkdir -p \"${0%/*}\" && cat > \"$0\"", path])?;
     sh::feed(&mut command, content).map(drop)
@@ -202,7 +204,7 @@ pub fn feed(lab: &Lab, node: Node, words: &[&str], file: &Path) -> Result<()> {
     Err(format!("{node} does not take {}: {complaint}", file.display()).into())
 }
 
-/// Returns a running host, for questions that either host can answer.
+/// Returns a host that runs, for queries that either host can answer.
 pub fn any_running(lab: &Lab) -> Result<Node> {
     NODES
         .into_iter()
@@ -210,8 +212,8 @@ pub fn any_running(lab: &Lab) -> Result<Node> {
         .ok_or_else(|| "both nodes are switched off; type 'cargo lab on node1'".into())
 }
 
-/// Moves the files of `dir`, below `/var/lib`, with names that begin with `prefix` off the host. Returns their
-/// contents, the longest name first.
+/// Moves files off the host, and returns their contents. The files are in `dir` below `/var/lib`, and their names
+/// begin with `prefix`. The file with the longest name comes first.
 pub fn take_files(lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>> {
     of(lab).take_files(lab, node, dir, prefix)
 }

@@ -38,8 +38,8 @@ impl Host for Namespaces {
         if net::host_handle(lab, node).exists() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// Kills the processes that survived the death of pid 1. These belong to a host that the lab lost the record of in
-    /// a crash, or to a program that `exec` started.
+    /// Kills the processes of the host that survived the death of its pid 1. The lab may have lost the record of pid
+    /// 1 in a crash, or they belong to a program that `exec` started.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         let cgroup = cgroup(lab, node)?;
         let _ = fs::write(cgroup.join("cgroup.kill"), "1");
@@ -61,7 +61,7 @@ impl Host for Namespaces {
         cgroup.map(|cgroup| format!("cgroup {}", cgroup.display())).into_iter().collect()
     }
 
-    /// Enters all namespaces of the host, and its cgroup.
+    /// Returns a command that enters all namespaces of the host, and its cgroup.
     fn command(&self, lab: &Lab, node: Node, words: &[&str]) -> Result<Command> {
         let init = running(lab, node).ok_or_else(|| format!("{node} has ended"))?;
         let leaf = cgroup(lab, node)?.join("init/cgroup.procs");
@@ -89,7 +89,7 @@ impl Host for Namespaces {
         feed(lab, node, &["podman", "import", "--quiet", "-", name], tar)
     }
 
-    /// Takes the files from the host's disk, even while the host is off.
+    /// Moves the files off the host's disk, which works even while the host is off.
     fn take_files(&self, lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>> {
         let entries = fs::read_dir(lab.disk(node, "var-lib").join(dir)).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -107,7 +107,7 @@ impl Host for Namespaces {
     }
 }
 
-/// Runs `work` while every process of the host is frozen, like the moment of a snapshot of a machine.
+/// Runs `work` while every process of the host is frozen, as in the moment at which an image of a machine is taken.
 pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let cgroup = cgroup(lab, node)?;
     let freeze = |word: &str| sh::write(&cgroup.join("cgroup.freeze"), word);
@@ -122,19 +122,19 @@ pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Res
     done
 }
 
-/// Freezes every process of the host. Its BMC still reports On, as for a machine with a hung kernel, and only a power
-/// cycle ends that.
+/// Freezes every process of the host. Its BMC still reports On, as for a machine with a hung kernel. Only a power
+/// cycle ends the freeze.
 pub fn hang(lab: &Lab, node: Node) -> Result<()> {
     sh::write(&cgroup(lab, node)?.join("cgroup.freeze"), "1")
 }
 
-/// Returns the host's own cgroup. All its processes and containers are below it, so that leftovers are easy to find.
+/// Returns the host's cgroup. All its processes and containers are below it, so that leftovers are easy to find.
 pub fn cgroup(lab: &Lab, node: Node) -> Result<PathBuf> {
     Ok(cgroup_root()?.join(format!("tandem-lab-{}-{node}", lab.name)))
 }
 
-/// Returns the mount point of the unified cgroup hierarchy: the root of the tree, or a directory next to the old
-/// controllers.
+/// Returns the mount point of the unified cgroup hierarchy (v2). It is the root of the cgroup tree, or a directory
+/// next to the controllers of version 1.
 fn cgroup_root() -> Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let mount = mounts.lines().find_map(|line| {
@@ -145,9 +145,9 @@ fn cgroup_root() -> Result<PathBuf> {
     mount.ok_or_else(|| "this machine mounts no cgroup2 hierarchy, which the lab's hosts need".into())
 }
 
-/// Boots the host's pid 1 in namespaces of its own. Its network must be plugged in already.
+/// Boots the host's pid 1 in new namespaces. The host's network namespace must exist already.
 ///
-/// A separate process does it ([`boot`]), because new namespaces also apply to the process that creates them.
+/// A separate process ([`boot`]) makes the other namespaces, because they also apply to the process that makes them.
 fn start(lab: &Lab, node: Node) -> Result<()> {
     let log = fs::OpenOptions::new().append(true).create(true).open(lab.node_dir(node).join("boot.log"))?;
     let status = Command::new("/proc/self/exe")
@@ -167,7 +167,7 @@ fn start(lab: &Lab, node: Node) -> Result<()> {
     Err(format!("{node} does not boot: {}", said.lines().last().unwrap_or("it said nothing")).into())
 }
 
-/// Runs as the hidden command behind [`start`].
+/// Runs as the hidden subcommand `host-boot`, which [`start`] calls.
 pub fn boot(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::setsid()?;
     let cgroup = cgroup(lab, node)?;
@@ -196,7 +196,7 @@ pub fn boot(lab: &Lab, node: Node) -> Result<()> {
     Record::of(init.id())?.save(&lab.init_record(node))
 }
 
-/// Removes the host's cgroups, leaves first. They are empty once the host's processes are gone.
+/// Removes the host's cgroups, leaves first. They have no processes once the host has ended.
 fn remove_cgroup(lab: &Lab, node: Node) {
     if let Ok(top) = cgroup(lab, node) {
         sh::wait_for_quietly(Duration::from_secs(3), Duration::from_millis(50), || {

@@ -28,22 +28,22 @@ fn handle(namespace: &str) -> PathBuf {
     PathBuf::from("/run/netns").join(namespace)
 }
 
-/// Returns the file of the host's network namespace.
+/// Returns the file that holds the host's network namespace.
 pub fn host_handle(lab: &Lab, node: Node) -> PathBuf {
     handle(&host(lab, node))
 }
 
-/// Returns the file of the client's network namespace.
+/// Returns the file that holds the network namespace of the lab's client.
 pub fn client_handle(lab: &Lab) -> PathBuf {
     handle(&client(lab))
 }
 
-/// Returns the file of the switch's network namespace, where the BMCs listen.
+/// Returns the file that holds the network namespace of the lab's switch, where the BMCs listen.
 pub fn switch_handle(lab: &Lab) -> PathBuf {
     handle(&switch(lab))
 }
 
-/// Returns the names of all namespaces that this lab can have.
+/// Returns the names of all network namespaces that this lab can have.
 pub fn namespaces(lab: &Lab) -> Vec<String> {
     let mut names = vec![client(lab), switch(lab)];
     names.extend(NODES.map(|node| host(lab, node)));
@@ -57,7 +57,7 @@ fn ip(namespace: &str, batch: &str) -> Result<()> {
     sh::feed(&mut command, batch).map(drop)
 }
 
-/// Makes the switch and the client. The hosts get their cables when they are switched on.
+/// Makes the network namespaces of the switch and of the client. A host gets its cables when it is switched on.
 pub fn create(lab: &Lab) -> Result<()> {
     let (switch, client) = (switch(lab), client(lab));
     sh::run("ip", &["netns", "add", &switch])?;
@@ -83,12 +83,12 @@ pub fn create(lab: &Lab) -> Result<()> {
     ip(&client, &format!("link set lo up\naddr add {CLIENT_IP}/24 dev eth0\nlink set eth0 up\n"))
 }
 
-/// Returns the switch's ends of its cables: to the cluster network, and to the fencing network.
+/// Returns the names of the host's two ports at the switch: for the cluster network, and for the fencing network.
 pub fn ports(node: Node) -> [String; 2] {
     [format!("{node}-cluster"), format!("{node}-fence")]
 }
 
-/// Makes a network namespace for the host, with a cable to each bridge.
+/// Makes the host's network namespace, with a cable to the cluster network and one to the fencing network.
 pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
     let (switch, host) = (switch(lab), host(lab, node));
     let [cluster, fence] = ports(node);
@@ -121,7 +121,7 @@ pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
     )
 }
 
-/// Makes two interfaces at the switch, to which a virtual machine connects its cables.
+/// Makes the two interfaces at the switch to which a virtual machine connects its network cards.
 pub fn plug_in_vm(lab: &Lab, node: Node) -> Result<()> {
     let [cluster, fence] = ports(node);
     ip(
@@ -136,7 +136,7 @@ pub fn plug_in_vm(lab: &Lab, node: Node) -> Result<()> {
     keep_partition(lab, node)
 }
 
-/// Applies a partition to a host that boots in the middle of it.
+/// Isolates the port of a host that boots while the cluster network is parted.
 fn keep_partition(lab: &Lab, node: Node) -> Result<()> {
     if lab.setting("partition").as_deref() == Some("on") {
         let [cluster, _] = ports(node);
@@ -145,13 +145,13 @@ fn keep_partition(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Takes both cables of a host down at the switch at once, so that dying programs cannot send a message.
+/// Takes both cables of a host down at the switch at once, so that its dying programs cannot send a message.
 pub fn deaden(lab: &Lab, node: Node) -> Result<()> {
     let [cluster, fence] = ports(node);
     ip(&switch(lab), &format!("link set {cluster} down\nlink set {fence} down\n"))
 }
 
-/// Removes the host's namespace and cables. Missing ones are no error.
+/// Removes the host's network namespace and cables. It is no error if some are missing.
 pub fn unplug(lab: &Lab, node: Node) {
     for port in ports(node) {
         let _ = ip(&switch(lab), &format!("link del {port}\n"));
@@ -159,15 +159,16 @@ pub fn unplug(lab: &Lab, node: Node) {
     delete(&host(lab, node));
 }
 
-/// Removes a namespace if it exists.
+/// Removes a network namespace if it exists.
 pub fn delete(namespace: &str) {
     if handle(namespace).exists() {
         let _ = sh::run("ip", &["netns", "del", namespace]);
     }
 }
 
-/// Cuts the cluster network between the hosts. They lose each other, but still reach the client and the BMCs. The ports
-/// are isolated, and keep their carrier, because Corosync would rebind to loopback if the link went down.
+/// Sets whether the cluster network is cut between the hosts. The hosts then lose each other, but still reach the
+/// client and the BMCs. The ports are isolated and keep their carrier, because Corosync would rebind to loopback if
+/// the link went down.
 pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
     let word = if on { "on" } else { "off" };
     lab.set("partition", word)?;
@@ -181,7 +182,8 @@ pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
     Ok(())
 }
 
-/// Unplugs a virtual machine from the cluster network at the switch, or plugs it in again. The guest keeps its carrier.
+/// Sets whether a virtual machine is connected to the cluster network at the switch. Its network card keeps the
+/// carrier either way.
 pub fn set_cluster_cable(lab: &Lab, node: Node, plugged: bool) -> Result<()> {
     let [cluster, _] = ports(node);
     let word = if plugged { "up" } else { "down" };
@@ -190,13 +192,13 @@ pub fn set_cluster_cable(lab: &Lab, node: Node, plugged: bool) -> Result<()> {
     Ok(())
 }
 
-/// Gives the client one more address on the cluster network.
+/// Gives the lab's client one more address on the cluster network.
 pub fn add_client_address(lab: &Lab, address: &str) -> Result<()> {
     ip(&client(lab), &format!("addr replace {address}/24 dev eth0\n"))
 }
 
-/// Sets whether a BMC has its address. Each address has a prefix of its own, because the kernel removes the other
-/// addresses of a prefix together with the first one. With the last address it also removes the routes.
+/// Sets whether a BMC has its IP address. Each BMC's address has a prefix of its own, because the kernel removes the
+/// other addresses of a prefix together with the first one. With the last address it also removes the routes.
 pub fn set_bmc_address(lab: &Lab, node: Node, present: bool) -> Result<()> {
     let address = format!("{}/32 dev fencing", node.bmc_ip());
     if present {

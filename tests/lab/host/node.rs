@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::sh::{Error, Result};
 
-/// A host of the lab.
+/// One of the lab's two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     One,
@@ -12,28 +12,28 @@ pub enum Node {
 }
 
 pub const NODES: [Node; 2] = [Node::One, Node::Two];
-/// The address of the writers and the watch: a third machine on the cluster network.
+/// The IP address of the lab's client, on which the writers run: a third machine on the cluster network.
 pub const CLIENT_IP: &str = "10.99.0.254";
-/// The network of the BMCs, to which each host has a cable.
+/// The IP network of the BMCs, to which each host has a cable.
 pub const FENCING_NETWORK: &str = "10.98.0.0/24";
 pub const BMC_USER: &str = "admin";
-/// The password is public, because it guards an emulator that only this machine can reach.
+/// The password of both BMCs. It is public, because it guards an emulator that only this machine can reach.
 pub const BMC_PASSWORD: &str = "lab-secret";
 
-/// The identity of the second host.
+/// The identity of the lab's second host: its name and its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Second {
     Node2,
-    /// The same machine under a name that begins like the other node's.
+    /// The machine of `node2` under the name `node10`, which begins like the name of the other host, `node1`.
     Node10,
-    /// Another machine, with disks, addresses and a BMC of its own.
+    /// Another machine, `node3`, with disks, addresses and a BMC of its own.
     Node3,
 }
 
 static SECOND: AtomicU8 = AtomicU8::new(Second::Node2 as u8);
 
-/// Sets the identity of the second host for the rest of this process.
+/// Sets the second host's identity for the rest of this process.
 pub fn call_second(second: Second) {
     SECOND.store(second as u8, Ordering::Relaxed);
 }
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    /// Returns the name in Corosync and Pacemaker, which is also the host name.
+    /// Returns the node's name in Corosync and Pacemaker, which is also its host name.
     pub fn name(self) -> &'static str {
         match self {
             Self::One => "node1",
@@ -68,27 +68,28 @@ impl Node {
         }
     }
 
-    /// Returns the IPv6 address on the cluster network.
+    /// Returns the node's IPv6 address on the cluster network.
     pub fn ipv6(self) -> String {
         format!("fd00:7a4e::{}", self.number())
     }
 
-    /// Returns the address on the cluster network.
+    /// Returns the node's IPv4 address on the cluster network.
     pub fn ip(self) -> String {
         format!("10.99.0.{}", self.number())
     }
 
-    /// Returns a second address that the node's certificate contains, for scenarios that give the node another address.
+    /// Returns a second IP address that the node's etcd certificate contains. Scenarios use it to give the node
+    /// another address.
     pub fn other_ip(self) -> String {
         format!("10.99.0.{}", 10 + self.number())
     }
 
-    /// Returns the address on the fencing network.
+    /// Returns the node's IP address on the fencing network.
     pub fn fence_ip(self) -> String {
         format!("10.98.0.{}", self.number())
     }
 
-    /// Returns the address of the BMC that controls this host's power.
+    /// Returns the IP address of the BMC that controls the node's power.
     pub fn bmc_ip(self) -> String {
         format!("10.98.0.10{}", self.number())
     }
@@ -97,7 +98,7 @@ impl Node {
         format!("https://{}:2379", self.ip())
     }
 
-    /// Returns the Redfish id of the system, which differs on each BMC as on real ones.
+    /// Returns the id of the Redfish system at the node's BMC. It differs on each BMC, as on real ones.
     pub fn system_id(self) -> String {
         format!("System.Embedded.{}", self.number())
     }
@@ -106,7 +107,8 @@ impl Node {
         format!("7a4e1000-0000-4000-8000-00000000000{}", self.number())
     }
 
-    /// Returns a fixed address, so that a stale neighbour entry does not hide a rebooted host.
+    /// Returns the MAC address of the host's card on the network with this number. It is fixed, because peers could
+    /// not reach a rebooted host while their neighbour entries have another address.
     pub fn mac(self, network: u8) -> String {
         format!("02:7a:4e:00:0{network}:0{}", self.number())
     }

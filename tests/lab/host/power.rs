@@ -7,8 +7,7 @@ use crate::host::node::Node;
 use crate::host::state::{self, Lab};
 use crate::sh::Result;
 
-/// Returns whether the BMC reports this host as on. That is the state of the power, even if the host has not booted
-/// yet.
+/// Returns whether the host's power is on, which is what its BMC reports. Such a host may not have booted yet.
 pub fn is_on(lab: &Lab, node: Node) -> bool {
     // A guest can power its machine off by itself.
     let by_itself = host::Kind::of(lab) == host::Kind::Vm
@@ -21,12 +20,12 @@ fn key(node: Node) -> String {
     format!("power-{node}")
 }
 
-/// Returns the name of the setting that shows whether the host will boot after the lab's delay.
+/// Returns the name of the lab's setting that shows whether the host will boot after the boot delay.
 fn boots(node: Node) -> String {
     format!("boots-{node}")
 }
 
-/// Cuts the power. The disks stay.
+/// Cuts the host's power. Its disks stay.
 pub fn cut(lab: &Lab, node: Node) -> Result<()> {
     let _lock = lab.lock(node)?;
     cut_locked(lab, node)
@@ -39,7 +38,7 @@ fn cut_locked(lab: &Lab, node: Node) -> Result<()> {
     lab.set(&key(node), "off")
 }
 
-/// Presses the power button. The host boots after the lab's boot delay, unless it runs already.
+/// Presses the host's power button. The host boots after the lab's boot delay, unless it runs already.
 pub fn on(lab: &Lab, node: Node) -> Result<()> {
     let lock = lab.lock(node)?;
     if host::running(lab, node).is_some() {

@@ -10,23 +10,23 @@ use nix::unistd::Pid;
 
 use crate::sh::{self, Result};
 
-/// A process, distinguishable from later ones with the same pid.
+/// A process id with the start time of the process, which distinguishes it from a later process with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub pid: i32,
-    /// Clock ticks since boot, field 22 of `/proc/PID/stat`.
+    /// The start time in clock ticks since the machine's boot: field 22 of `/proc/PID/stat`.
     started: u64,
 }
 
 impl Record {
-    /// Returns the record of a running process.
+    /// Returns the record of the running process `pid`.
     pub fn of(pid: u32) -> Result<Self> {
         let pid = i32::try_from(pid)?;
         let (_, started) = stat(pid).ok_or_else(|| format!("process {pid} has ended already"))?;
         Ok(Self { pid, started })
     }
 
-    /// Reads the file that [`Record::save`] wrote. `None` if there is no such file.
+    /// Reads the record that [`Record::save`] wrote. Returns `None` if there is no such file.
     pub fn load(path: &Path) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;
         let (pid, started) = text.trim().split_once(' ')?;
@@ -40,12 +40,13 @@ impl Record {
         Ok(fs::rename(unfinished, path)?)
     }
 
-    /// Returns whether this very process still exists and is no zombie.
+    /// Returns whether the recorded process still exists and is no zombie.
     pub fn alive(&self) -> bool {
         stat(self.pid).is_some_and(|(state, started)| started == self.started && state != 'Z' && state != 'X')
     }
 
-    /// Sends SIGKILL if the process is still the recorded one, and waits until it and its whole namespace are gone.
+    /// Sends SIGKILL to the recorded process, unless it has ended already, and waits until it is gone. The pid 1 of a
+    /// pid namespace is gone only after all other processes of that namespace.
     pub fn kill(&self) -> Result<()> {
         if !self.alive() {
             return Ok(());
@@ -57,12 +58,12 @@ impl Record {
     }
 }
 
-/// Returns whether a process has ended and its parent has not reaped it yet.
+/// Returns whether the process `pid` has ended and its parent has not reaped it yet.
 pub fn is_zombie(pid: u32) -> bool {
     i32::try_from(pid).ok().and_then(stat).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
 }
 
-/// Returns the state letter and the start time of a process.
+/// Returns the state letter of a process and its start time, in clock ticks since the machine's boot.
 fn stat(pid: i32) -> Option<(char, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The program's name may contain spaces and brackets, so the fields begin after the last bracket.

@@ -9,7 +9,7 @@ use crate::host::node::Node;
 use crate::host::syslog;
 use crate::sh::{self, Result};
 
-/// Runs the services, and does not return while the host lives.
+/// Starts Corosync and Pacemaker on the host, and does not return while the host lives.
 pub fn run(node: Node) -> Result<()> {
     // The lab's process blocks some signals. The services must not inherit that, so that SIGTERM ends them in good
     // order.
@@ -38,7 +38,8 @@ pub fn run(node: Node) -> Result<()> {
     }
 }
 
-/// Logs the end of a service in the host's log. A service is not restarted, as after a real fencing.
+/// Logs the end of a service in the host's syslog. The lab never restarts a service, because Pacemaker stays down
+/// after a real fencing, too.
 fn watch(node: Node, name: &'static str, mut child: Child) {
     std::thread::spawn(move || {
         let how = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());

@@ -12,10 +12,10 @@ use crate::host::node::Node;
 use crate::sh::{self, Result};
 
 const ROOT: &str = "/var/lib/tandem-lab";
-/// The directory for logs of failed runs, which outlive the lab.
+/// The directory of this machine for the logs of failed runs. They outlive the lab.
 pub const FAILED_LOGS: &str = "/var/tmp/tandem-lab-logs";
 
-/// A lab, identified by its name.
+/// A lab with its name and its directories. All functions of the lab take it as an argument.
 #[derive(Clone, Debug)]
 pub struct Lab {
     pub name: String,
@@ -53,22 +53,23 @@ impl Lab {
         self.dir().join(node.name())
     }
 
-    /// Returns a disk of the host, by its role: `etc`, `usr`, `var-lib`, `var-log`, `var-tmp`.
+    /// Returns the directory that is one of the host's disks. `role` is `etc`, `usr`, `var-lib`, `var-log` or
+    /// `var-tmp`.
     pub fn disk(&self, node: Node, role: &str) -> PathBuf {
         self.node_dir(node).join("disk").join(role)
     }
 
-    /// Returns the path of the host's syslog, which is its own `/var/log/messages`.
+    /// Returns the path of the host's syslog, which the host sees as `/var/log/messages`.
     pub fn messages(&self, node: Node) -> PathBuf {
         self.disk(node, "var-log").join("messages")
     }
 
-    /// Returns the directory of the decisions of the host's agent that were replayed last.
+    /// Returns the directory that keeps the agent's decisions of the node that were replayed last.
     pub fn taken_decisions(&self, node: Node) -> PathBuf {
         self.node_dir(node).join("decisions")
     }
 
-    /// Returns the path of the record of the host's pid 1.
+    /// Returns the path of the file that names the host's pid 1.
     pub fn init_record(&self, node: Node) -> PathBuf {
         self.node_dir(node).join("init.pid")
     }
@@ -81,12 +82,13 @@ impl Lab {
         self.dir().join("bmc.log")
     }
 
-    /// Returns the path of the log of the lab's own actions: power, network, killed processes.
+    /// Returns the path of the log of the lab's own actions: power, network, and killed processes.
     pub fn events(&self) -> PathBuf {
         self.dir().join("events.log")
     }
 
-    /// Returns a setting that commands of this lab share, such as the etcd version or a BMC's mode.
+    /// Returns a setting that the commands on this lab share, such as the etcd version or a BMC's mode. `None` if it
+    /// is not set.
     pub fn setting(&self, key: &str) -> Option<String> {
         fs::read_to_string(self.dir().join("settings").join(key)).ok().map(|text| text.trim().to_owned())
     }
@@ -97,19 +99,19 @@ impl Lab {
         sh::write(&dir.join(key), value)
     }
 
-    /// Appends a line to the lab's own log.
+    /// Appends a line to the log of the lab's own actions.
     pub fn event(&self, text: &str) {
         append_stamped(&self.events(), "lab", text);
     }
 
-    /// Locks the whole lab for one command until the lock is dropped. It fails if another command holds the lock.
+    /// Locks the lab for one command, until the lock is dropped. Fails if another command holds the lock.
     pub fn lock_whole(&self) -> Result<Flock<fs::File>> {
         let dir = fs::File::open(self.dir())?;
         Flock::lock(dir, FlockArg::LockExclusiveNonblock)
             .map_err(|(_, errno)| format!("cannot lock {}: {errno}", self.dir().display()).into())
     }
 
-    /// Locks the host's power, so that two commands do not switch it at once, until the lock is dropped.
+    /// Locks the power of one host until the lock is dropped, so that two commands do not switch it at once.
     pub fn lock(&self, node: Node) -> Result<Flock<fs::File>> {
         let path = self.node_dir(node).join("power.lock");
         let file = fs::File::create(&path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
@@ -117,7 +119,7 @@ impl Lab {
     }
 }
 
-/// Removes the directory above all labs if this was the last one.
+/// Removes the directory that holds all labs, if no lab is left in it.
 pub fn remove_root_if_empty() {
     let _ = fs::remove_dir(ROOT);
 }
@@ -128,7 +130,7 @@ pub fn all_labs() -> Vec<String> {
     entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// Appends one line `TIME SOURCE: TEXT` in the form that [`crate::judge::timeline`] merges.
+/// Appends one line `TIME SOURCE: TEXT` to a log, in the form that [`crate::judge::timeline`] merges.
 pub fn append_stamped(path: &Path, source: &str, text: &str) {
     if let Ok(mut file) = fs::OpenOptions::new().append(true).create(true).open(path) {
         // The line is one write, so that lines of several processes do not mix.
@@ -136,12 +138,12 @@ pub fn append_stamped(path: &Path, source: &str, text: &str) {
     }
 }
 
-/// Returns the wall time, for labels and to set a machine's clock.
+/// Returns the wall-clock time since 1970, for labels and to set a machine's clock.
 pub fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Returns a time as `2026-11-21T07:03:11.123Z`, which sorts as text.
+/// Formats a time since 1970 as `2026-11-21T07:03:11.123Z`, which sorts as text.
 pub fn stamp(since_epoch: Duration) -> String {
     let seconds = since_epoch.as_secs();
     let (year, month, day) = civil(seconds / 86_400);
@@ -155,7 +157,8 @@ pub fn stamp(since_epoch: Duration) -> String {
     )
 }
 
-/// Converts days since 1970 to a date. It counts in 400-year eras that begin in March, so that the leap day comes last.
+/// Converts days since 1970 to year, month and day. It counts in 400-year eras that begin in March, so that the leap
+/// day comes last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -167,7 +170,8 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// Returns the time between `since_epoch` and a stamp that was written less than half a day before or after it.
+/// Returns the time from `since_epoch` to the time of day in `stamp`, which must be less than half a day away.
+/// Returns zero for an earlier stamp.
 pub fn since_stamp(stamp: &str, since_epoch: Duration) -> Duration {
     const DAY: u64 = 86_400_000;
     let number = |from: usize, to: usize| stamp.get(from..to).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);

@@ -11,7 +11,7 @@ use crate::sh::Result;
 
 const MESSAGES: &str = "/var/log/messages";
 
-/// Starts to listen, in a thread.
+/// Starts a thread that receives messages at the host's `/dev/log` and appends them to its syslog.
 pub fn start(node: Node) -> Result<()> {
     let socket = UnixDatagram::bind("/dev/log").map_err(|error| format!("cannot listen on /dev/log: {error}"))?;
     fs::set_permissions("/dev/log", fs::Permissions::from_mode(0o666))?;
@@ -27,13 +27,13 @@ pub fn start(node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Writes a line of the host's own.
+/// Writes a line of the lab's own to the host's syslog.
 pub fn say(node: Node, tag: &str, text: &str) {
     append_stamped(Path::new(MESSAGES), node.name(), &format!("{tag}: {text}"));
 }
 
-/// Strips `<30>Nov 21 07:03:11 host tag[1]: text` of priority, time in whole seconds and host name, because the lab
-/// adds an exact time.
+/// Removes the priority, the time and the host name from a message such as `<30>Nov 21 07:03:11 host tag[1]: text`.
+/// The lab adds a time that is exact to the millisecond.
 fn strip(text: &str) -> String {
     let text = text.trim_end_matches(['\n', '\0']);
     let rest = match text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {

@@ -15,13 +15,14 @@ use crate::host::node::{CLIENT_IP, NODES, Node};
 use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
-/// The etcd user of the alert agent.
+/// The name of the etcd user as which the alert agent logs in. Its certificate has this name.
 pub const LOCKS: &str = "locks";
 
-/// The name of the etcd at the client's place on the network.
+/// The name of the certificate of the third etcd member, which runs at the client's address.
 pub const THIRD_VOTER: &str = "etcd-guest";
 
-/// Makes `ca.crt`, and `NAME.crt` and `NAME.key` for each node's etcd, the client, the alert agent and each BMC.
+/// Makes the lab's certificates: `ca.crt`, and `NAME.crt` and `NAME.key` for each node's etcd, the client, the alert
+/// agent and each BMC.
 pub fn create(lab: &Lab) -> Result<()> {
     let dir = lab.pki();
     sh::make_dir(&dir)?;
@@ -45,7 +46,8 @@ pub fn create(lab: &Lab) -> Result<()> {
     authority.issue_into(&dir, "client", vec!["lab-client".to_owned()])
 }
 
-/// Returns the names of an etcd certificate, which etcd uses both as a server and as a client of its peer.
+/// Returns the names and addresses in a node's etcd certificate. etcd uses it as a server, and as a client of its
+/// peer.
 pub fn etcd_names(node: Node) -> Vec<String> {
     let addresses = [node.ip(), node.other_ip(), node.ipv6(), "127.0.0.1".to_owned()];
     [&addresses[..], &["localhost".to_owned(), node.name().to_owned()]].concat()
@@ -59,7 +61,7 @@ pub fn bmc_name(node: Node) -> String {
     format!("bmc-{node}")
 }
 
-/// A site's CA.
+/// A certificate authority of a site, with its certificate and its key.
 pub struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -85,12 +87,12 @@ impl Authority {
         self.issuer.key().serialize_pem()
     }
 
-    /// Issues a certificate and its key, for servers and clients both.
+    /// Issues a certificate for servers and clients both. Returns the certificate and its key as PEM.
     pub fn issue(&self, name: &str, names: Vec<String>) -> Result<(String, String)> {
         self.issue_with(CertificateParams::new(names)?, name)
     }
 
-    /// Issues a certificate that is valid between two times since the epoch.
+    /// Issues a certificate that is valid between two times since 1970. Returns the certificate and its key as PEM.
     pub fn issue_for(&self, name: &str, names: Vec<String>, times: Range<Duration>) -> Result<(String, String)> {
         let mut params = CertificateParams::new(names)?;
         params.not_before = date_time_ymd(1970, 1, 1) + times.start;
@@ -113,7 +115,7 @@ impl Authority {
     }
 }
 
-/// Writes a file that only its owner may read, from its first byte on.
+/// Writes a file that only its owner may read. The mode is set before the first byte is written.
 pub fn write_secret(path: &Path, content: &[u8]) -> Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;

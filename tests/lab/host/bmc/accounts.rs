@@ -11,34 +11,34 @@ use crate::host::state::Lab;
 use crate::sh::Result;
 
 const SERVICE: &str = "/redfish/v1/AccountService";
-/// The number of refusals in a row after which the account is locked.
+/// The number of refused logins in a row after which a BMC locks its accounts.
 const LOCKED_AFTER: usize = 3;
-/// A lock that makes the BMC count one login after the other.
+/// The lock under which a BMC counts refused logins, so that parallel logins are counted one after the other.
 static COUNTING: Mutex<()> = Mutex::new(());
 
 fn name_of(what: &str, node: Node) -> String {
     format!("bmc-{what}-{node}")
 }
 
-/// Returns the password that a BMC accepts.
+/// Returns the password that a node's BMC accepts.
 pub fn password(lab: &Lab, node: Node) -> String {
     lab.setting(&name_of("password", node)).unwrap_or_else(|| BMC_PASSWORD.to_owned())
 }
 
-/// Sets the password as an administrator does on the BMC's own page.
+/// Sets the password of a node's BMC, as an administrator does on the BMC's web page.
 pub fn set_password(lab: &Lab, node: Node, password: &str) -> Result<()> {
     lab.set(&name_of("password", node), password)
 }
 
-/// The names of further accounts that a BMC can have.
+/// The names of the additional accounts that a BMC can have.
 pub const USERS: [&str; 2] = ["fencer", "other"];
 
-/// Gives one of [`USERS`] this password. The other accounts stay.
+/// Gives the BMC's account `user`, one of [`USERS`], this password. Other accounts stay.
 pub fn set_account(lab: &Lab, node: Node, user: &str, password: &str) -> Result<()> {
     lab.set(&name_of(user, node), &format!("{user}:{password}"))
 }
 
-/// Enables or disables the lock after three refusals in a row. It is off at first.
+/// Sets whether the BMC locks its accounts after three refused logins in a row. By default it does not.
 pub fn set_locks(lab: &Lab, node: Node, locks: bool) -> Result<()> {
     lab.set(&name_of("refused", node), "0")?;
     lab.set(&name_of("locks", node), if locks { "yes" } else { "no" })
@@ -53,13 +53,14 @@ fn refused(lab: &Lab, node: Node) -> usize {
     lab.setting(&name_of("refused", node)).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Returns whether the BMC accepts the credentials of a request. Counts a refusal.
+/// Returns whether the BMC accepts the user and password in a request's header. A refusal counts towards the lock of
+/// the accounts.
 pub(super) fn lets_in(lab: &Lab, node: Node, request: &Request) -> bool {
     let shows = |account: &str| request.authorization == format!("Basic {}", base64(account.as_bytes()));
     is_right(lab, node, shows)
 }
 
-/// Returns whether the BMC accepts a login by user and password. Counts a refusal, as [`lets_in`] does.
+/// Returns whether the BMC accepts a user and a password. A refusal counts towards the lock of the accounts.
 pub(super) fn knows(lab: &Lab, node: Node, user: &str, password: &str) -> bool {
     is_right(lab, node, |account| account == format!("{user}:{password}"))
 }
@@ -76,7 +77,7 @@ fn is_right(lab: &Lab, node: Node, shows: impl Fn(&str) -> bool) -> bool {
     is_right
 }
 
-/// Answers a request for the account service. Returns `None` for any other request.
+/// Answers a request for the Redfish account service. Returns `None` for any other request.
 pub(super) fn answer(lab: &Lab, node: Node, request: &Request, path: &str) -> Option<Reply> {
     let (list, own) = (format!("{SERVICE}/Accounts"), format!("{SERVICE}/Accounts/1"));
     let link = |uri: &str| json!({ "@odata.id": uri });

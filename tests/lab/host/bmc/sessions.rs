@@ -12,7 +12,7 @@ use crate::sh::Result;
 
 const SERVICE: &str = "/redfish/v1/SessionService";
 const LIST: &str = "/redfish/v1/SessionService/Sessions";
-/// The limit of sessions that some BMCs have.
+/// The number of open sessions after which a BMC refuses a new one, as some real BMCs do.
 const MOST: usize = 16;
 static SESSIONS: Mutex<Vec<Session>> = Mutex::new(Vec::new());
 
@@ -29,7 +29,7 @@ fn setting(node: Node) -> String {
     format!("bmc-sessions-{node}")
 }
 
-/// Sets whether a BMC offers sessions. It does at first.
+/// Sets whether a BMC has a Redfish session service. By default it has.
 pub fn set_taken(lab: &Lab, node: Node, taken: bool) -> Result<()> {
     lab.set(&setting(node), if taken { "yes" } else { "no" })
 }
@@ -38,13 +38,14 @@ fn are_taken(lab: &Lab, node: Node) -> bool {
     lab.setting(&setting(node)).is_none_or(|word| word == "yes")
 }
 
-/// Returns whether the request has the token of a session.
+/// Returns whether the request has the token of an open session.
 pub(super) fn lets_in(node: Node, request: &Request) -> bool {
     let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     sessions.iter().any(|session| session.of == node && session.token == request.token)
 }
 
-/// Answers a request for the session service. A login needs no credentials other than those in its body.
+/// Answers a request for the Redfish session service. Returns `None` for any other request, and if the BMC has no
+/// such service. A login needs no credentials other than those in its body.
 pub(super) fn answer(lab: &Lab, node: Node, request: &Request, path: &str) -> Option<Reply> {
     if !path.starts_with(SERVICE) || !are_taken(lab, node) {
         return None;
@@ -73,7 +74,7 @@ pub(super) fn answer(lab: &Lab, node: Node, request: &Request, path: &str) -> Op
     })
 }
 
-/// Returns whether a request is a login.
+/// Returns whether a request is the login that opens a Redfish session.
 pub(super) fn is_login(request: &Request, path: &str) -> bool {
     request.method == "POST" && path == LIST
 }

@@ -8,11 +8,11 @@ use super::manager::{Manager, State};
 use crate::host::syslog;
 use crate::sh::Result;
 
-/// The commands that only query.
+/// The subcommands of `systemctl` that change nothing.
 const ASKING: &[&str] =
     &["is-active", "is-enabled", "is-failed", "is-system-running", "cat", "status", "show", "list-unit-files"];
 
-/// Executes `systemctl WORDS`.
+/// Executes `systemctl` with the arguments `words`.
 pub fn answer(manager: &Arc<Manager>, words: &[&str]) -> Answer {
     let (options, mut rest): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
     if rest.is_empty() {
@@ -46,7 +46,8 @@ pub fn answer(manager: &Arc<Manager>, words: &[&str]) -> Answer {
     }
 }
 
-/// Describes each unit by `tell`. The exit code is `bad` if `tell` returns false for one of them.
+/// Describes each unit by `tell`, for `systemctl is-active` and alike. The exit code is `bad` if `tell` returns false
+/// for a unit.
 fn of_each(names: &[&str], bad: i32, tell: impl Fn(&Unit) -> (bool, String)) -> Answer {
     let mut answer = Answer::default();
     for name in names {

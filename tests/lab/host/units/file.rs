@@ -7,25 +7,26 @@ use std::time::Duration;
 
 use crate::sh::{self, Result};
 
-/// The directories of units, the administrator's first.
+/// The directories of systemd's unit files. A file in an earlier directory overrides one in a later directory.
 const DIRS: &[&str] = &["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
 const LINKS: &str = "/etc/systemd/system";
-/// The units of a lab's host. Other units of the machine's packages are ignored.
+/// The names of the machine's units that the lab's hosts have. Other units of the machine's packages are ignored.
 const KNOWN: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby", "ssh"];
 const OURS: &str = "tandem";
 
-/// A unit, as its file describes it.
+/// A systemd unit with the settings in its file.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// A name such as `corosync.service`. An alias is resolved to the name of its target.
+    /// The unit's full name, such as `corosync.service`. For an alias it is the name of the unit that the alias
+    /// refers to.
     pub name: String,
     pub path: PathBuf,
-    /// Section, key, value.
+    /// The settings in the file, each as section, key and value.
     lines: Vec<(String, String, String)>,
 }
 
 impl Unit {
-    /// Finds a unit by its name, with or without `.service`, or by an alias.
+    /// Finds a unit by its name, with or without `.service`, or by an alias. Returns `None` if there is no such unit.
     pub fn find(name: &str) -> Option<Self> {
         let name = if is_unit(name) { name.to_owned() } else { format!("{name}.service") };
         let path = DIRS.iter().map(|dir| Path::new(dir).join(&name)).find_map(|path| path.canonicalize().ok())?;
@@ -36,7 +37,7 @@ impl Unit {
         Some(Self { name, path, lines: parse(&text) })
     }
 
-    /// Returns all units of a host.
+    /// Returns all units of a host that have a file.
     pub fn all() -> Vec<Self> {
         let entries = DIRS.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -54,13 +55,13 @@ impl Unit {
         kind(&self.name) == Some("timer")
     }
 
-    /// Returns all values of `key`, in the file's order.
+    /// Returns all values of `key` in a section of the unit's file, in the file's order.
     pub fn values(&self, section: &str, key: &str) -> Vec<&str> {
         let of_key = self.lines.iter().filter(|(of, name, _)| of == section && name == key);
         of_key.map(|(_, _, value)| value.as_str()).collect()
     }
 
-    /// Returns the last value of `key`.
+    /// Returns the last value of `key` in a section of the unit's file.
     pub fn value(&self, section: &str, key: &str) -> Option<&str> {
         self.values(section, key).pop()
     }
@@ -69,12 +70,13 @@ impl Unit {
         self.value(section, key).and_then(time)
     }
 
-    /// Returns the names of units in a list such as `Requires=`.
+    /// Returns the names of units in a setting that lists units, such as `Requires=`.
     pub fn list(&self, section: &str, key: &str) -> Vec<String> {
         self.values(section, key).iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
     }
 
-    /// Returns whether a target wants it at boot, or `static` if it has no `[Install]` section with targets.
+    /// Returns the unit's state as `systemctl is-enabled` prints it: `enabled`, `disabled`, or `static` for a unit
+    /// without `WantedBy=`.
     pub fn enabled(&self) -> &'static str {
         if self.list("Install", "WantedBy").is_empty() {
             return "static";
@@ -82,7 +84,7 @@ impl Unit {
         if self.links().iter().any(|link| fs::symlink_metadata(link).is_ok()) { "enabled" } else { "disabled" }
     }
 
-    /// Creates its links, and returns a report of them.
+    /// Creates the links that enable the unit at boot, and returns a report of them.
     pub fn enable(&self) -> Result<String> {
         let mut said = String::new();
         for link in self.links().iter().filter(|link| fs::symlink_metadata(link).is_err()) {
@@ -98,7 +100,7 @@ impl Unit {
         Ok(said)
     }
 
-    /// Removes its links, and returns a report of them.
+    /// Removes the links that enable the unit at boot, and returns a report of them.
     pub fn disable(&self) -> Result<String> {
         let mut said = String::new();
         for link in self.links().iter().filter(|link| fs::symlink_metadata(link).is_ok()) {
@@ -118,7 +120,7 @@ fn is_unit(name: &str) -> bool {
     matches!(kind(name), Some("service" | "timer"))
 }
 
-/// Returns the part of its name after the last dot.
+/// Returns the part of a unit's name after the last dot, such as `service`.
 fn kind(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, kind)| kind)
 }
@@ -137,7 +139,8 @@ fn parse(text: &str) -> Vec<(String, String, String)> {
     lines
 }
 
-/// Parses a time of a unit: `90`, `60s`, `30min`, `1h 30min`. Returns `None` for any other text, such as `infinity`.
+/// Parses a time span in a unit's file: `90`, `60s`, `30min`, `1h 30min`. Returns `None` for any other text, such as
+/// `infinity`.
 pub fn time(text: &str) -> Option<Duration> {
     let mut seconds = 0.0;
     for word in text.split_whitespace() {

@@ -9,7 +9,7 @@ use crate::host::node::Node;
 use crate::host::syslog;
 use crate::sh::Result;
 
-/// The state that `systemctl is-active` prints.
+/// The state of a unit, as `systemctl is-active` prints it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     #[default]
@@ -32,22 +32,22 @@ impl State {
     }
 }
 
-/// The manager's knowledge of a unit that was started once.
+/// The state of one unit that was started at least once, as the service manager records it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     pub state: State,
-    /// The main process.
+    /// The id of the unit's main process. `None` if it has none.
     pub pid: Option<i32>,
-    /// The number of its starts, so that a watcher of an earlier start knows that it is outdated.
+    /// The number of the unit's starts. A thread that watches an earlier start recognizes by it that it is outdated.
     pub start: u64,
 }
 
-/// The units of a host.
+/// The lab's service manager on one host, in the place of systemd. It records the state of each unit.
 #[derive(Debug)]
 pub struct Manager {
     pub node: Node,
     units: Mutex<HashMap<String, Known>>,
-    /// The lock of each unit, which one start or stop at a time holds.
+    /// A lock for each unit's name. A start or a stop of the unit holds it, so that there is one at a time.
     at_work: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
@@ -56,7 +56,7 @@ impl Manager {
         Self { node, units: Mutex::default(), at_work: Mutex::default() }
     }
 
-    /// Starts the enabled units, all at once, each after the units that it requires.
+    /// Starts all enabled units at the same time, each after the units that it requires.
     pub fn boot(manager: &Arc<Self>) {
         for unit in Unit::all().into_iter().filter(|unit| unit.enabled() == "enabled") {
             let manager = Arc::clone(manager);
@@ -76,7 +76,7 @@ impl Manager {
         lock(&self.units).get(name).copied().unwrap_or_default()
     }
 
-    /// Changes the knowledge of a unit, and returns the result.
+    /// Changes the recorded state of a unit by `change`, and returns the new state.
     pub fn note(&self, name: &str, change: impl FnOnce(&mut Known)) -> Known {
         let mut units = lock(&self.units);
         let known = units.entry(name.to_owned()).or_default();
@@ -88,7 +88,7 @@ impl Manager {
         syslog::say(self.node, "boot", &format!("{name}: {text}"));
     }
 
-    /// Starts a unit after those that it requires. An active unit is left alone.
+    /// Starts a unit after the units that it requires. An active unit stays as it is.
     pub fn start(manager: &Arc<Self>, unit: &Unit) -> Result<()> {
         for required in unit.list("Unit", "Requires").iter().filter_map(|name| Unit::find(name)) {
             Self::start(manager, &required)
@@ -102,7 +102,7 @@ impl Manager {
         if unit.is_timer() { timer::start(manager, unit) } else { service::start(manager, unit) }
     }
 
-    /// Stops a unit after those that require it or are part of it.
+    /// Stops a unit after the units that require it or are part of it.
     pub fn stop(manager: &Arc<Self>, unit: &Unit) {
         for other in Unit::all() {
             let hangs_on_it = ["Requires", "PartOf"].iter().any(|key| other.list("Unit", key).contains(&unit.name));
@@ -131,7 +131,8 @@ impl Manager {
     }
 }
 
-/// Locks a mutex even if a thread panicked with it, because no change of this data takes several steps.
+/// Locks a mutex even if a thread panicked while it held the lock, because no change of this data takes several
+/// steps.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,15 +22,17 @@ use crate::host::syslog;
 use crate::sh::Result;
 use manager::Manager;
 
-/// The manager's socket on a host.
+/// The socket on a host at which the lab's service manager listens for `systemctl`.
 const SOCKET: &str = "/run/lab-units";
-/// The host's `systemctl`. The only copy of the lab's program on the host is its pid 1.
+/// The script that is `systemctl` on a host. It calls the lab's program through `/proc/1/exe`, because the host has
+/// no other copy.
 pub const SYSTEMCTL: &str = "#!/bin/sh\nexec /proc/1/exe host-systemctl \"$@\"\n";
 
-/// The host's `systemd-run`: it runs the command after `--` in a session of its own, which outlives the login.
+/// The script that is `systemd-run` on a host. It runs the command after `--` in a session of its own, which outlives
+/// the login.
 pub const SYSTEMD_RUN: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec setsid --fork \"$@\" < /dev/null > /var/log/systemd-run.log 2>&1\n";
 
-/// The result of a command.
+/// The output and exit code of a `systemctl` command.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub code: i32,
@@ -48,7 +50,8 @@ impl Answer {
     }
 }
 
-/// Runs a host's manager: starts the enabled units, and executes commands. Does not return while the host lives.
+/// Runs a host's service manager: starts the enabled units, and executes the commands of `systemctl`. Does not return
+/// while the host lives.
 pub fn run(node: Node) -> Result<()> {
     // The lab's process blocks some signals. The services must not inherit that, so that SIGTERM ends them in good
     // order.
@@ -76,7 +79,7 @@ fn serve(manager: &Arc<Manager>, mut stream: UnixStream) -> Result<()> {
     Ok(stream.write_all(text.as_bytes())?)
 }
 
-/// Runs as `systemctl`: sends its words to the manager, and prints the answer.
+/// Runs as a host's `systemctl`: sends the arguments to the service manager, and prints the answer.
 pub fn systemctl(words: &[String]) -> Result<()> {
     let mut stream = UnixStream::connect(Path::new(SOCKET)).map_err(|error| format!("no service manager: {error}"))?;
     stream.write_all(words.join("\0").as_bytes())?;

@@ -19,11 +19,12 @@ use crate::sh::{self, Result};
 
 const NOTIFY: &str = "/run/lab-notify";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// systemd's own defaults, for units that set none.
+/// systemd's default for the time-outs of starts and stops, for units that set none.
 const TIMEOUT: Duration = Duration::from_secs(90);
 const RESTART_AFTER: Duration = Duration::from_millis(100);
 
-/// Starts it, and returns when it is ready. By its type that is at once, after its notification, or after its end.
+/// Starts the unit's processes, and returns when the unit is ready. Depending on its `Type=`, that is at once, after
+/// its notification, or after its end.
 pub fn start(manager: &Arc<Manager>, unit: &Unit) -> Result<()> {
     let start = manager.note(&unit.name, |known| {
         known.state = State::Activating;
@@ -78,7 +79,7 @@ fn begin(manager: &Arc<Manager>, unit: &Unit, start: u64) -> Result<()> {
     if known.pid == Some(pid) { Ok(()) } else { Err("its process has ended".into()) }
 }
 
-/// Stops it as its unit specifies, or by SIGTERM, and waits until it has ended.
+/// Stops the unit by its `ExecStop=`, or by SIGTERM, and waits until it has ended.
 pub fn stop(manager: &Arc<Manager>, unit: &Unit) {
     let known = manager.note(&unit.name, |known| known.state = State::Deactivating);
     for line in unit.values("Service", "ExecStop") {
@@ -98,7 +99,7 @@ pub fn stop(manager: &Arc<Manager>, unit: &Unit) {
     manager.note(&unit.name, |known| known.state = State::Inactive);
 }
 
-/// Waits for its end, and starts it again if its unit specifies that.
+/// Waits for the end of the unit's main process, and starts the unit again if its `Restart=` demands that.
 fn watch(manager: &Arc<Manager>, unit: &Unit, mut child: Child, start: u64) {
     let (manager, unit) = (Arc::clone(manager), unit.clone());
     std::thread::spawn(move || {
@@ -166,7 +167,7 @@ fn wait_ready(manager: &Manager, unit: &Unit, socket: &UnixDatagram, start: u64)
     Err("a timeout was exceeded".into())
 }
 
-/// Runs one of its command lines to its end. A line that begins with `-` may fail.
+/// Runs one of the unit's command lines to its end. A command line that begins with `-` may fail.
 fn run(unit: &Unit, line: &str, environment: &HashMap<String, String>) -> Result<()> {
     let status = command(unit, line, environment)?.status();
     let may_fail = line.starts_with('-');
@@ -190,7 +191,7 @@ fn command(unit: &Unit, line: &str, environment: &HashMap<String, String>) -> Re
     Ok(command)
 }
 
-/// Splits a command line into words. A word that is a variable becomes the words of its value.
+/// Splits a command line into words. A word that is a variable is replaced by the words of the variable's value.
 fn words(line: &str, environment: &HashMap<String, String>) -> Vec<String> {
     let mut words = Vec::new();
     for word in line.split_whitespace() {

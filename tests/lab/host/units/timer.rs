@@ -40,7 +40,8 @@ fn tick(manager: &Arc<Manager>, unit: &Unit, service: &Unit, start: u64) {
     }
 }
 
-/// Sleeps, and returns whether the timer is still the one that was started.
+/// Sleeps for `pause`. Returns false early if the timer was stopped or started anew since its start with the number
+/// `start`.
 fn slept(manager: &Manager, unit: &Unit, start: u64, pause: Duration) -> bool {
     let stopped = || manager.known(&unit.name).start != start;
     !crate::sh::wait_for_quietly(pause, Duration::from_millis(200), stopped)

@@ -14,19 +14,20 @@ use crate::host::tls;
 use crate::programs::release;
 use crate::sh::{self, Result};
 
-/// The size of the disk. Its file is sparse.
+/// The size of a virtual machine's disk. The disk's file is sparse.
 const SIZE: &str = "6G";
-/// Drivers in the order in which they are loaded. Each comes after those that it depends on.
+/// The kernel drivers that the initrd loads, in this order. Each comes after the drivers that it depends on.
 const DRIVERS: &[&str] =
     &["virtio_pci", "virtio_blk", "ext4", "virtio_net", "virtio_console", "virtio_rng", WATCHDOG, "softdog", "overlay"];
 const WATCHDOG: &str = "i6300esb";
-/// The watchdog's time-out in seconds; the driver's default is 30. A shutdown sets a time-out of its own.
+/// The time-out in seconds that the watchdog's driver gets; its default is 30. A shutdown sets another time-out.
 const BITES_AFTER: u32 = 10;
-/// The word on the kernel's command line that makes a machine only print [`WORD`].
+/// The word on the kernel's command line that makes a virtual machine print [`WORD`] and do nothing else. It shows
+/// whether KVM works.
 pub const PROBE: &str = "lab.probe";
 pub const WORD: &str = "the lab's kernel runs";
 
-/// Returns the script that is the initrd's only program.
+/// Returns the script that is the initrd's `init`, its only program.
 fn init() -> String {
     format!(
         "#!/bin/busybox sh
@@ -64,7 +65,8 @@ pub fn initrd(lab: &Lab) -> PathBuf {
     lab.dir().join("initrd")
 }
 
-/// Copies the node's own files into the tree, over those of the node before it, and makes a new disk of the tree.
+/// Copies the node's own files into the tree of packages, and makes the node's disk of that tree. The copies replace
+/// those of the node that got its disk before.
 pub fn make(lab: &Lab, node: Node) -> Result<()> {
     let (tree, etc, root) = (tree::path(lab), lab.disk(node, "etc"), lab.disk(node, "root"));
     sh::make_dir(&etc.join("systemd/system"))?;
@@ -90,8 +92,8 @@ fn make_first_cib(lab: &Lab, tree: &Path) -> Result<()> {
     Ok(chown(&cib, Some(user), Some(group))?)
 }
 
-/// Makes the kernel, and an initrd with its drivers that mounts the disk. It takes a tenth of the time of the
-/// distribution's own.
+/// Makes copies of the kernel and of an initrd that loads the drivers and mounts the disk. This initrd needs a tenth
+/// of the time of the distribution's own.
 pub fn make_initrd(lab: &Lab, tree: &Path) -> Result<()> {
     let modules = fs::read_dir(tree.join("usr/lib/modules"))?.flatten().next().ok_or("the tree has no kernel")?;
     let release = modules.file_name().to_string_lossy().into_owned();
@@ -116,7 +118,7 @@ pub fn make_initrd(lab: &Lab, tree: &Path) -> Result<()> {
     Ok(fs::remove_dir_all(root)?)
 }
 
-/// Returns the files of the drivers and of their dependencies, each once.
+/// Returns the files of the drivers and of the modules that they depend on, each once.
 fn drivers(tree: &Path, release: &str) -> Result<Vec<String>> {
     let mut files: Vec<String> = Vec::new();
     for driver in DRIVERS {

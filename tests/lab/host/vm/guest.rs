@@ -10,7 +10,8 @@ use crate::host::node::Node;
 use crate::host::tls;
 use crate::sh::{self, Result};
 
-/// Units that a machine without hardware does not need. Each costs an emulated core half a second.
+/// The systemd units to mask, because a virtual machine without real hardware does not need them. Each would cost an
+/// emulated core half a second.
 const MASKED: &[&str] = &[
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
@@ -72,12 +73,13 @@ const MASKED: &[&str] = &[
     "podman-clean-transient.service",
 ];
 const ENABLED: &[&str] = &["ssh", "lab-net", "lab-journal"];
-/// Units for hosts with an existing cluster, so that pcs makes none.
+/// The units to enable on hosts that come up with a cluster. pcsd is masked there, because pcs makes no cluster.
 const CLUSTER: &[&str] = &["corosync", "pacemaker"];
 const NO_CLUSTER_IS_MADE: &[&str] = &["pcsd.service", "pcsd-ruby.service"];
 
-/// A script that streams the journal to the lab as it is written. So the lab also has the lines that the guest had not
-/// synced when its power failed. The format is the one that [`crate::judge::timeline`] merges.
+/// A script that streams a virtual machine's journal to the lab as the journal is written. So the lab also has the
+/// lines that the guest had not synced when its power failed. The format is the one that [`crate::judge::timeline`]
+/// merges.
 const JOURNAL: &str = r"#!/bin/sh
 journalctl --follow --lines=all --boot --utc --output=short-iso-precise |
     sed -u -E 's/^([-0-9]+T[0-9:]+[.][0-9]{3})[0-9]*[+]00:?00 ([a-z0-9]+) /\1Z \2: /' > $(echo /dev/vport*p1)
@@ -95,7 +97,7 @@ WantedBy=sysinit.target
 const SSHD: &str = "UseDNS no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n\
                     MaxSessions 64\nMaxStartups 64\n";
 
-/// Writes the configuration that all machines of the lab have in common.
+/// Writes the configuration that all virtual machines of the lab share into the tree of packages.
 pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
     let put = |path: &str, content: &str| {
         let path = tree.join(path);
@@ -135,7 +137,7 @@ pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
     }
 }
 
-/// Returns the unit that gives a machine its addresses.
+/// Returns the systemd unit that gives a virtual machine its IP addresses.
 pub fn net_unit(node: Node) -> String {
     let (cluster, fencing) = (node.ip(), node.fence_ip());
     format!(
@@ -159,7 +161,7 @@ WantedBy=multi-user.target
     )
 }
 
-/// Adds the lab's key to those with which root can log in.
+/// Adds the lab's ssh key to the keys with which root can log in on a virtual machine.
 pub fn authorize(ssh_of_root: &Path, public_key: &Path) -> Result<()> {
     sh::make_dir(ssh_of_root)?;
     fs::set_permissions(ssh_of_root, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;

@@ -24,7 +24,7 @@ use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// The limit for a boot, which takes one to two minutes of a core.
+/// The time-out of a virtual machine's boot, which takes one to two minutes of a core.
 const BOOTS_WITHIN: Duration = Duration::from_secs(120);
 
 pub struct Vm;
@@ -55,8 +55,8 @@ impl Host for Vm {
         if running(lab, node).is_some() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// Waits for the end of the disk's server, which ends with its only client. At that time it has settled which of
-    /// the last writes are on the disk.
+    /// Waits for the end of the disk's server. It ends after its only client, the virtual machine, has gone. Before
+    /// that it decides which of the last writes are on the disk.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         leave(lab, node);
         nbd::ended(lab, node)
@@ -89,7 +89,7 @@ impl Host for Vm {
         })
     }
 
-    /// Does nothing, because the image is part of the tree that the disks are made of.
+    /// Does nothing. A virtual machine has the image already, because its disk is made of a tree that contains it.
     fn import_image(&self, _: &Lab, _: Node, _: &Path, _: &str) -> Result<()> {
         Ok(())
     }
@@ -108,13 +108,13 @@ impl Host for Vm {
     }
 }
 
-/// Returns whether the words start an interactive shell.
+/// Returns whether `words` start an interactive shell.
 fn is_a_shell(words: &[&str]) -> bool {
     words == ["bash", "--login"]
 }
 
-/// Returns an ssh client on the switch with a persistent connection to the host, because each new one costs an emulated
-/// machine seconds.
+/// Returns an ssh client, on the switch, that shares one persistent connection to the host. A new connection would
+/// cost an emulated machine seconds.
 fn ssh(lab: &Lab, node: Node) -> Command {
     let mut command = Command::new("nsenter");
     command
@@ -129,7 +129,7 @@ fn ssh(lab: &Lab, node: Node) -> Command {
     command
 }
 
-/// Closes the persistent connection. Its machine may be gone.
+/// Closes the persistent ssh connection to a host. Its virtual machine may be gone already.
 fn leave(lab: &Lab, node: Node) {
     if lab.node_dir(node).join("ssh").exists() {
         let _ = sh::output(ssh(lab, node).args(["-O", "exit", &node.fence_ip()]));
@@ -147,7 +147,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns the record of the process that `pidfile` names.
+/// Returns the record of the process with the id in the file `pidfile`.
 fn record(pidfile: &Path) -> Result<Record> {
     let pid = std::fs::read_to_string(pidfile).map_err(|error| format!("{}: {error}", pidfile.display()))?;
     Record::of(pid.trim().parse()?)

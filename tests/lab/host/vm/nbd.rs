@@ -23,7 +23,7 @@ const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
 const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 const REPLY_MAGIC: u32 = 0x6744_6698;
-/// Fixed newstyle, without the 124 zeroes.
+/// The server's flags in an NBD handshake: fixed newstyle, and no 124 zeroes after the export's data.
 const HANDSHAKE_FLAGS: u16 = 0b11;
 const OPTION_EXPORT_NAME: u32 = 1;
 const OPTION_ABORT: u32 = 2;
@@ -32,19 +32,19 @@ const REPLY_ACK: u32 = 1;
 const REPLY_INFO: u32 = 3;
 const REPLY_UNSUPPORTED: u32 = 1 << 31 | 1;
 const INFO_EXPORT: u16 = 0;
-/// The export has flags, and accepts flushes.
+/// The flags of the exported disk: they are valid, and the disk accepts flushes.
 const EXPORT_FLAGS: u16 = 0b101;
 const READ: u16 = 0;
 const WRITE: u16 = 1;
 const DISCONNECT: u16 = 2;
 const FLUSH: u16 = 3;
 const INVALID: u32 = 22;
-/// A limit above QEMU's largest request.
+/// The largest request that the server accepts, in bytes. QEMU's requests are smaller.
 const LARGEST: u32 = 64 << 20;
 
 const BLOCK: u64 = BLOCK_LENGTH as u64;
 const BLOCK_LENGTH: usize = 4096;
-/// The unit that a disk writes as a whole or not at all.
+/// The number of bytes that a disk writes as a whole or not at all.
 const SECTOR: usize = 512;
 
 pub fn socket(lab: &Lab, node: Node) -> PathBuf {
@@ -55,7 +55,7 @@ fn server_record(lab: &Lab, node: Node) -> PathBuf {
     lab.node_dir(node).join("disk.pid")
 }
 
-/// Starts the server, and waits until it listens.
+/// Starts the server of a virtual machine's disk, and waits until it listens.
 pub fn start(lab: &Lab, node: Node) -> Result<()> {
     let _ = std::fs::remove_file(socket(lab, node));
     let log = File::options().append(true).create(true).open(lab.node_dir(node).join("disk.log"))?;
@@ -71,7 +71,7 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
     sh::wait_for(&format!("the disk of {node}"), Duration::from_secs(20), Duration::from_millis(5), listens)
 }
 
-/// Waits until the server has noticed the end of its client.
+/// Waits until the server of a host's disk has noticed the end of its client.
 pub fn ended(lab: &Lab, node: Node) -> Result<()> {
     let Some(server) = Record::load(&server_record(lab, node)) else { return Ok(()) };
     if sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(5), || !server.alive()) {
@@ -81,7 +81,7 @@ pub fn ended(lab: &Lab, node: Node) -> Result<()> {
     server.kill()
 }
 
-/// Runs the server for one client, and then ends.
+/// Runs the server of a host's disk for one client, and then ends.
 pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::setsid()?;
     let image = File::options().read(true).write(true).open(disk::image(lab, node))?;
@@ -102,17 +102,17 @@ pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// The disk, and the blocks that are only in its cache.
+/// A virtual machine's disk, with the blocks that were written to it and not flushed.
 struct Disk {
     image: File,
     cache: BTreeMap<u64, Box<[u8; BLOCK_LENGTH]>>,
 }
 
-/// The fate of the blocks that were only in the cache.
+/// The numbers of unflushed blocks that a power cut lost, wrote or tore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fate {
     lost: usize,
-    /// Blocks of which some sectors are on the disk.
+    /// The number of blocks of which only some sectors are on the disk.
     torn: usize,
     kept: usize,
 }
@@ -150,7 +150,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes the cache to the image. It needs no sync, because the machine that holds the image stays up.
+    /// Writes the unflushed blocks to the disk's file. The file is not synced, because the machine that holds it
+    /// stays up.
     fn flush(&mut self) -> io::Result<()> {
         for (number, block) in std::mem::take(&mut self.cache) {
             self.image.write_all_at(&block[..], number * BLOCK)?;
@@ -158,7 +159,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Loses each block of the cache, or writes it, or decides that for each sector.
+    /// Decides the fate of the unflushed blocks by chance, as a power cut does. Each is lost, written, or torn: then
+    /// the chance decides sector by sector.
     fn lose_power(&mut self, seed: u64) -> io::Result<Fate> {
         let (mut chance, mut fate) = (Random::new(seed), Fate::default());
         for (number, block) in std::mem::take(&mut self.cache) {
@@ -182,8 +184,8 @@ impl Disk {
     }
 }
 
-/// Returns whether reads return what was written, flushed or not, and a power cut can lose any block that was not
-/// flushed: the only one, the first or the last. For the lab's self-test.
+/// Returns whether the disk passes the lab's self-test. Reads must return what was written, flushed or not. A power
+/// cut must be able to lose any block that was not flushed: the only one, the first or the last.
 pub fn loses_what_was_not_flushed() -> bool {
     reads_what_was_written().unwrap_or(false) && [1, 2, 9].into_iter().all(|blocks| loses_any(blocks).unwrap_or(false))
 }
@@ -204,8 +206,8 @@ fn reads_what_was_written() -> Result<bool> {
     Ok(around == [1, 2, 2, 2, 2, 2, 2, 0] && is_there)
 }
 
-/// Returns whether each of so many blocks is lost in some power cut, torn in another and kept in a third, with no other
-/// change.
+/// Returns whether each of `blocks` unflushed blocks is lost in some power cut, torn in another and kept in a third.
+/// Nothing else on the disk may change.
 fn loses_any(blocks: usize) -> Result<bool> {
     const SEEDS: u64 = 64;
     let mut seen = vec![Fate::default(); blocks];
@@ -240,19 +242,19 @@ fn loses_any(blocks: usize) -> Result<bool> {
     Ok(seen.iter().all(|block| block.lost > 0 && block.torn > 0 && block.kept > 0))
 }
 
-/// Returns an empty disk in the machine's memory.
+/// Returns an empty disk of `blocks` blocks in the machine's memory.
 fn disk_of(blocks: usize) -> Result<Disk> {
     let image = File::from(nix::sys::memfd::memfd_create(c"tandem-lab-disk", nix::sys::memfd::MFdFlags::empty())?);
     image.set_len((blocks * BLOCK_LENGTH) as u64)?;
     Ok(Disk { image, cache: BTreeMap::new() })
 }
 
-/// Converts an offset within one request.
+/// Converts an offset within one request to an index.
 fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-/// Performs the handshake. Returns whether the client wants to use the disk.
+/// Performs the NBD handshake. Returns whether the client wants to use the disk.
 fn greet(client: &mut UnixStream, size: u64) -> io::Result<bool> {
     client.write_all(&MAGIC.to_be_bytes())?;
     client.write_all(&OPTION_MAGIC.to_be_bytes())?;
@@ -291,7 +293,7 @@ fn reply(client: &mut UnixStream, option: u32, kind: u32, data: &[u8]) -> io::Re
     client.write_all(data)
 }
 
-/// Answers requests until the client disconnects (true) or vanishes (false).
+/// Answers NBD requests. Returns true when the client disconnects in order, and false when it vanishes.
 fn serve(client: &mut UnixStream, disk: &mut Disk) -> io::Result<bool> {
     loop {
         if u32::from_be_bytes(take(client)?) != REQUEST_MAGIC {

@@ -12,10 +12,11 @@ use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
 const PROGRAM: &str = "qemu-system-x86_64";
-/// The time in which a kernel must print its first line if the machine's own virtualization works.
+/// The time within which a kernel prints its first line if KVM works on this machine.
 const FIRST_WORD: Duration = Duration::from_secs(10);
 const SETTING: &str = "accelerator";
-/// The kernel's command line. A panic halts the machine until a power cut, and checks of real hardware are disabled.
+/// The guest kernel's command line. A panic halts the virtual machine until a power cut. Checks of real hardware are
+/// disabled.
 const KERNEL_LINE: &str = "root=/dev/vda rw console=ttyS0 quiet net.ifnames=0 mitigations=off nokaslr no_timer_check \
                            tsc=reliable apparmor=0 audit=0 panic=0";
 
@@ -26,12 +27,12 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// The accelerator that executes the guests' instructions.
+/// The mechanism that executes the guests' instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accelerator {
-    /// The machine's own virtualization.
+    /// The processor's virtualization, by KVM.
     Kvm,
-    /// QEMU's translation, which is ten to thirty times slower.
+    /// QEMU's emulation (TCG), which is ten to thirty times slower than KVM.
     Tcg,
 }
 
@@ -50,7 +51,7 @@ impl Accelerator {
     }
 }
 
-/// Returns the factor by which all waits are longer than on a host of namespaces.
+/// Returns the factor by which a lab of virtual machines stretches all waits, compared with hosts of namespaces.
 pub fn slower(lab: &Lab) -> u32 {
     match Accelerator::of(lab) {
         Accelerator::Kvm => 2,
@@ -58,8 +59,8 @@ pub fn slower(lab: &Lab) -> u32 {
     }
 }
 
-/// Determines whether KVM is usable, because under some machines' KVM a distribution's kernel never prints its first
-/// line.
+/// Determines whether KVM is usable, and stores the result for this lab. Under some machines' KVM a distribution's
+/// kernel never prints its first line.
 pub fn choose_accelerator(lab: &Lab) -> Result<()> {
     let works = Path::new("/dev/kvm").exists() && says_a_word(lab, Accelerator::Kvm)?;
     println!("virtual machines {}", if works { "by KVM" } else { "without KVM: all of it takes its time" });
@@ -82,12 +83,12 @@ fn says_a_word(lab: &Lab, accelerator: Accelerator) -> Result<bool> {
     Ok(said())
 }
 
-/// Returns a name that identifies its QEMU process.
+/// Returns the name of the node's QEMU process, which no other lab uses.
 fn name(lab: &Lab, node: Node) -> String {
     format!("tandem-lab-{}-{node}", lab.name)
 }
 
-/// Starts the machine. Its network links and its disk's server must exist already.
+/// Starts the node's virtual machine. Its network links and the server of its disk must exist already.
 pub fn start(lab: &Lab, node: Node) -> Result<()> {
     let dir = lab.node_dir(node);
     let (pidfile, said) = (dir.join("qemu.pid"), dir.join("qemu.log"));

@@ -10,7 +10,7 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// A connection to a machine's QEMU. Earlier resets are not reported.
+/// A connection to the QEMU of one virtual machine. It reports the resets that happen after it was made.
 #[derive(Debug)]
 pub struct Resets {
     from: BufReader<UnixStream>,
@@ -24,7 +24,7 @@ impl Resets {
         Ok(Self { from: BufReader::new(stream) })
     }
 
-    /// Returns the time of the machine's next reset, since the epoch.
+    /// Waits for the virtual machine's next reset, and returns its time since 1970.
     pub fn next(&mut self, limit: Duration) -> Result<Duration> {
         let began = Instant::now();
         let mut line = Vec::new();
@@ -57,7 +57,7 @@ fn reset(line: &[u8]) -> Option<Duration> {
     Some(Duration::new(time["seconds"].as_u64()?, micros * 1_000))
 }
 
-/// Returns whether a reset, and no other event of QEMU's, counts as one. For the lab's self-test.
+/// Returns whether QEMU's event of a reset is recognized, and no other event is. The lab's self-test calls it.
 pub fn knows_a_reset() -> bool {
     let line = br#"{"timestamp": {"seconds": 1795616240, "microseconds": 250000}, "event": "RESET", "data": {"guest": true, "reason": "guest-reset"}}"#;
     let other = br#"{"timestamp": {"seconds": 1795616240, "microseconds": 250000}, "event": "WATCHDOG", "data": {"action": "reset"}}"#;

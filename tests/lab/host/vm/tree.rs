@@ -14,7 +14,7 @@ use crate::programs::image::{self, Tools, Version};
 use crate::programs::release::{self, Release};
 use crate::sh::{self, Result};
 
-/// The packages that a virtual machine needs. Their names are the same in each release.
+/// The packages that a virtual machine needs. Each Debian release has the same names.
 const PACKAGES: &[&str] = &[
     "linux-image-amd64",
     "systemd",
@@ -37,7 +37,8 @@ const PACKAGES: &[&str] = &[
     "netavark",
     "resource-agents",
 ];
-/// A script that runs a program in the tree as if it were the machine, in namespaces that end with the program.
+/// A script that runs a program in the tree of packages as if the tree were the machine. It uses namespaces that end
+/// with the program.
 const IN_TREE: &str = "set -e
     tree=$1; shift
     mount --make-rprivate /
@@ -48,15 +49,16 @@ const IN_TREE: &str = "set -e
     mount --rbind /dev \"$tree/dev\"
     mount -t tmpfs tmpfs \"$tree/run\"
     exec chroot \"$tree\" \"$@\"";
-/// A `policy-rc.d` that keeps services of packages from starting, because there is no machine yet.
+/// The `policy-rc.d` of the tree of packages. It keeps the packages' services from starting, because there is no
+/// machine yet.
 const NOTHING_STARTS: &str = "#!/bin/sh\nexit 101\n";
 
-/// Returns the tree of packages, which the first use makes.
+/// Returns the tree of packages of a Debian release. The first call makes it.
 pub fn of_packages(release: Release) -> Result<PathBuf> {
     debian::root_tree(release.suite_of_a_vm(), PACKAGES)
 }
 
-/// Returns the path of the lab's own copy.
+/// Returns the path of the lab's own copy of the tree of packages.
 pub fn path(lab: &Lab) -> PathBuf {
     lab.dir().join("tree")
 }
@@ -96,7 +98,7 @@ fn import_image(lab: &Lab, tree: &Path) -> Result<()> {
     Ok(fs::remove_file(tree.join(tar.trim_start_matches('/')))?)
 }
 
-/// Runs a program in the tree.
+/// Runs a program in the tree of packages, as if the tree were the machine.
 pub fn run(tree: &Path, words: &[&str]) -> Result<String> {
     sh::must(
         Command::new("unshare")
