@@ -8,13 +8,15 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// Returns the command line of a recurring `monitor` on `node` with `level` as its `OCF_CHECK_LEVEL`.
+/// Returns a shell command line that calls the agent's recurring `monitor` on `node` as Pacemaker would, with `level`
+/// as `OCF_CHECK_LEVEL`.
 pub fn monitor(lab: &Lab, node: Node, level: u32) -> Result<String> {
     let how = format!("OCF_CHECK_LEVEL={level} OCF_RESKEY_CRM_meta_interval=30000 OCF_RESKEY_CRM_meta_timeout=25000");
     action(lab, node, "monitor", &how)
 }
 
-/// Returns the command line of a `stop` on `node` that has `limit` as its time-out.
+/// Returns a shell command line that calls the agent's `stop` on `node` as Pacemaker would, with `limit` as the
+/// time-out.
 pub fn stop(lab: &Lab, node: Node, limit: Duration) -> Result<String> {
     action(lab, node, "stop", &format!("OCF_RESKEY_CRM_meta_timeout={}", limit.as_millis()))
 }

@@ -10,7 +10,8 @@ use crate::sh::Result;
 const ID: &str = "release-locks";
 const PATH: &str = "path=/usr/share/pacemaker/alerts/tandem-release-locks";
 
-/// Creates the alert for keys below `prefix`. The agent has a certificate of its own that Pacemaker's user can read.
+/// Creates a Pacemaker alert that runs Tandem's alert agent for the etcd keys below `prefix`. The agent has a client
+/// certificate of its own that Pacemaker's user can read.
 pub fn create(lab: &Lab, prefix: &str) -> Result<()> {
     for (node, end) in NODES.into_iter().flat_map(|node| [(node, "crt"), (node, "key")]) {
         let file = format!("/etc/tandem/{LOCKS}.{end}");

@@ -12,27 +12,28 @@ use crate::judge::check::{eventually, must};
 use crate::rules;
 use crate::sh::Result;
 
-/// The time within which `tandem status` always answers, even if a program that it calls hangs.
+/// The time within which `tandem status` always returns, even if a program that it calls hangs.
 pub const ALWAYS: Duration = Duration::from_secs(6);
 
-/// The verdict and its exit code.
+/// The verdict of `tandem status`, and the exit code that expresses it.
 pub type Verdict = (&'static str, i32);
-/// Writes succeed, and `REDUNDANT` has two voters and no problem for the operator. `DOWN` means that writes fail.
+/// The verdict while both members vote and the operator has no problem to solve. Under [`DEGRADED`] writes succeed
+/// too, and under [`DOWN`] they fail.
 pub const REDUNDANT: Verdict = ("redundant", 0);
 pub const DEGRADED: Verdict = ("degraded", 3);
 pub const DOWN: Verdict = ("down", 4);
 
-/// The condition that hosts of the lab cannot have, because they run no kubelet.
+/// The condition of a `PacemakerCluster` object that no host of the lab can have, because the lab runs no kubelet.
 const KUBELET: &str = "Kubelet";
 
-/// One answer of `tandem status`.
+/// The output of one `tandem status --json`, with its exit code and the time that it took.
 #[derive(Debug)]
 pub struct Answer {
     pub verdict: String,
     pub code: i32,
     pub problems: Vec<String>,
     pub took: Duration,
-    /// True if the whole document has the form that the man page promises.
+    /// True if the whole JSON document has the form that the man page promises.
     is_whole: bool,
 }
 
@@ -46,13 +47,13 @@ impl Answer {
         self.problems.iter().any(|id| id == problem)
     }
 
-    /// Returns whether the answer came within [`ALWAYS`] and is well-formed.
+    /// Returns whether the command returned within [`ALWAYS`] and its JSON document is well-formed.
     pub fn is_in_time(&self) -> bool {
         self.took < ALWAYS && self.is_whole
     }
 }
 
-/// Runs `tandem status --json` on a host and parses its answer.
+/// Runs `tandem status --json` on a host and parses its output.
 pub fn ask(lab: &Lab, on: Node) -> Result<Answer> {
     let began = Instant::now();
     let (code, said) = host::typed(lab, on, "tandem status --json 2> /dev/null")?;
@@ -69,8 +70,8 @@ pub fn ask(lab: &Lab, on: Node) -> Result<Answer> {
     })
 }
 
-/// Returns whether the document is well-formed: problems have texts and commands, each configured node has an entry,
-/// times parse.
+/// Returns whether the JSON document is well-formed: problems have texts and commands, each configured node has an
+/// entry, and times parse.
 fn is_whole(document: &Value) -> bool {
     let has_words = |problem: &Value| ["id", "severity", "text"].iter().all(|key| problem[key].is_string());
     let is_time = |value: &Value| {
@@ -83,15 +84,17 @@ fn is_whole(document: &Value) -> bool {
         && ["at", "since"].iter().all(|key| is_time(&document[key]))
 }
 
-/// Waits until `status` on `on` reports the verdict `wanted`, and `problem` if one is given.
+/// Waits until `tandem status` on `on` reports the verdict `wanted`, and the problem with the id `problem` if one is
+/// given.
 pub fn says(lab: &Lab, on: Node, wanted: Verdict, problem: Option<&str>) -> Result<()> {
     let what = format!("status on {on} is {wanted:?}, {}", problem.unwrap_or("whatever the problems"));
     let fits = |answer: &Result<Answer>| answer.as_ref().is_ok_and(|answer| answer.is(wanted, problem));
     eventually(&what, || ask(lab, on), fits).map(drop)
 }
 
-/// Checks a row of the table of states: the verdict, and exactly these conditions of the object that are not true. A
-/// condition is written as `PLACE TYPE=REASON`, or as `PLACE *=REASON` if all conditions of a place are unknown.
+/// Waits until `tandem status` on `on` reports `wanted` and `problem`, and exactly the conditions `not_true` of the
+/// `PacemakerCluster` object are not true. A condition is written as `PLACE TYPE=REASON`, or as `PLACE *=REASON` if
+/// all conditions of a place are unknown.
 pub fn row(lab: &Lab, on: Node, wanted: Verdict, problem: Option<&str>, not_true: &[String]) -> Result<()> {
     says(lab, on, wanted, problem)?;
     let mut expected = not_true.to_vec();
@@ -101,14 +104,16 @@ pub fn row(lab: &Lab, on: Node, wanted: Verdict, problem: Option<&str>, not_true
     eventually(&what, || object(lab, on), |seen| seen.as_ref().is_ok_and(|seen| *seen == expected)).map(drop)
 }
 
-/// Checks that `on` answers in time, with any verdict, and that its object is valid for the API server.
+/// Checks that `tandem status` on `on` returns in time with any verdict, and that the API server would accept its
+/// `PacemakerCluster` object.
 pub fn answers(lab: &Lab, on: Node, what: &str) -> Result<Answer> {
     let answer = must(&format!("status on {on} answers in time, {what}"), ask(lab, on)?, Answer::is_in_time)?;
     object(lab, on)?;
     Ok(answer)
 }
 
-/// Returns the conditions of the object that are not true. Fails if the API server would reject the object.
+/// Returns the conditions that are not true in the `PacemakerCluster` object of `tandem status`. Fails if the API
+/// server would reject the object.
 fn object(lab: &Lab, on: Node) -> Result<Vec<String>> {
     // The exit code expresses the verdict, so a code other than 0 is no failure of the command.
     let (_, said) = host::typed(lab, on, "tandem status --output pacemakercluster 2> /dev/null")?;
@@ -152,7 +157,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the conditions that are not true while the etcd of `node` is stopped.
+/// Returns the conditions of the `PacemakerCluster` object that are not true while the etcd of `node` is stopped.
 pub fn etcd_stopped(node: Node) -> Vec<String> {
     vec![
         "cluster Healthy=ClusterUnhealthy".to_owned(),
@@ -163,8 +168,8 @@ pub fn etcd_stopped(node: Node) -> Vec<String> {
     ]
 }
 
-/// Returns the conditions that are not true while the device of `node` cannot fence, including those of the device
-/// itself.
+/// Returns the conditions of the `PacemakerCluster` object that are not true while the fence device of `node` cannot
+/// fence it. `of_the_device` are the further conditions of that device.
 pub fn not_fenced(node: Node, of_the_device: &[&str]) -> Vec<String> {
     let mut all = vec![
         "cluster Healthy=ClusterUnhealthy".to_owned(),

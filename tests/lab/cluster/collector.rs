@@ -9,7 +9,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// Runs the collector on both nodes. Each node sees what the other published before, so the last to run sees
+/// Runs Tandem's status collector on both nodes. Each run sees what earlier runs published, so the last one sees
 /// everything.
 pub fn collect(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| collect_on(lab, node))
@@ -19,7 +19,8 @@ pub fn collect_on(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["tandem", "collect"]).map(drop)
 }
 
-/// Deletes the published attribute. No timer renews it, and after five minutes it would count as stale.
+/// Deletes the status that the collector published as a node attribute. Nothing renews it in the lab, and after five
+/// minutes it would count as stale.
 pub fn forget(lab: &Lab) -> Result<()> {
     for node in NODES.into_iter().filter(|node| host::running(lab, *node).is_some()) {
         host::must(lab, node, &["attrd_updater", "--delete", "--name", "tandem-collected"])?;
@@ -27,7 +28,7 @@ pub fn forget(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Changes the time in what `node` has published to this age.
+/// Makes the status that the collector on `node` published appear `age` old.
 pub fn make_old(lab: &Lab, node: Node, age: Duration) -> Result<()> {
     // Pacemaker 2.1 escapes quotes as XML does, and 3.0 as C does.
     let all = host::must(lab, node, &["attrd_updater", "--query", "--name", "tandem-collected"])?;

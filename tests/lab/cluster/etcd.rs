@@ -13,10 +13,11 @@ use crate::judge::check;
 use crate::judge::history::Header;
 use crate::sh::{self, Result};
 
-/// The time-out of one question.
+/// The time-out of one request to etcd.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs `work` in a thread in the client's network namespace, so that its sockets are the client's.
+/// Runs `work` in a thread in the network namespace of the lab's client, so that its sockets have the client's
+/// address.
 pub fn as_client<T: Send + 'static>(lab: &Lab, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let network = std::fs::File::open(net::client_handle(lab))?;
     let thread = std::thread::spawn(move || {
@@ -31,7 +32,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// Returns the client's certificate and its trusted CA.
+/// Returns TLS options with the client certificate of the lab's client and the lab's CA.
 pub fn tls(lab: &Lab) -> Result<TlsOptions> {
     let read = |name: &str| std::fs::read(lab.pki().join(name));
     Ok(TlsOptions::new()
@@ -39,7 +40,7 @@ pub fn tls(lab: &Lab) -> Result<TlsOptions> {
         .identity(Identity::from_pem(read("client.crt")?, read("client.key")?)))
 }
 
-/// Connects a client only to this node, so that each answer is from this node.
+/// Connects an etcd client only to `node`, so that each response is from that node's member.
 pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
     let options = ConnectOptions::new()
         .with_tls(tls.clone())
@@ -48,7 +49,7 @@ pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
     Ok(Client::connect([node.endpoint()], Some(options)).await?)
 }
 
-/// Reads the header of an answer.
+/// Reads the header of an etcd response. `None` if it has none.
 pub fn header(said: Option<&ResponseHeader>) -> Option<Header> {
     let said = said?;
     let (revision, term) = (said.revision(), said.raft_term());
@@ -61,15 +62,15 @@ pub struct View {
     pub member: u64,
     pub leader: u64,
     pub learner: bool,
-    /// The ids of started voters, sorted.
+    /// The member ids of the started voters, sorted.
     pub voters: Vec<u64>,
-    /// The number of learners, and of members that are listed but never started.
+    /// The number of learners, plus that of members that are listed but never started.
     pub others: usize,
-    /// True if a linearizable read succeeded, which only a node in touch with a quorum can do.
+    /// True if a linearizable read succeeded. That needs a member that reaches a quorum.
     pub reads: bool,
 }
 
-/// Queries one node.
+/// Queries the etcd of one node for its state and its members' list.
 pub fn view(lab: &Lab, node: Node) -> Result<View> {
     let tls = tls(lab)?;
     as_client(lab, move || {
@@ -79,7 +80,7 @@ pub fn view(lab: &Lab, node: Node) -> Result<View> {
     })
 }
 
-/// Queries a serving node until it answers, because a busy machine may take longer than one time-out.
+/// Queries a node's etcd until it responds, because a busy machine may take longer than one time-out.
 pub fn wait_view(lab: &Lab, node: Node) -> Result<View> {
     check::eventually(&format!("the etcd of {node} answers"), || view(lab, node), Result::is_ok)?
 }
@@ -109,13 +110,13 @@ async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {
     Ok(view)
 }
 
-/// The two voters, with the leader among the nodes.
+/// The node with the leader, while both nodes have the two voters of one cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Voters {
     pub leader: Node,
 }
 
-/// Checks that both nodes report exactly these two voters of one cluster with one leader.
+/// Checks that both nodes report the same two voters of one cluster, and the same leader.
 pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
     let mut views = Vec::new();
     for node in NODES {
@@ -145,10 +146,10 @@ pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
     }
 }
 
-/// The limit for a recovery on a machine of any speed.
+/// The time within which two voters must be back after any failure, however slow the machine is.
 pub const TWO_VOTERS_WITHIN: Duration = Duration::from_secs(600);
 
-/// Checks that `took`, from the blow to two voters, is within [`TWO_VOTERS_WITHIN`].
+/// Checks that `took`, the time from a failure to two voters, is at most [`TWO_VOTERS_WITHIN`].
 pub fn must_be_in_time(took: Duration) -> Result<()> {
     if took <= TWO_VOTERS_WITHIN {
         return Ok(());
@@ -157,13 +158,13 @@ pub fn must_be_in_time(took: Duration) -> Result<()> {
     Err(format!("two voters took {took} s, more than the {limit} that any recovery may take").into())
 }
 
-/// Waits until [`two_voters`] holds, for `limit` stretched by the machine's slowness, but at most
+/// Waits until [`two_voters`] succeeds. The limit is `limit`, stretched on slow machines, but at most
 /// [`TWO_VOTERS_WITHIN`].
 pub fn wait_two_voters(lab: &Lab, limit: Duration) -> Result<Voters> {
     wait_two_voters_and(lab, limit, || ())
 }
 
-/// Waits as [`wait_two_voters`] does, and calls `each` before each observation.
+/// Waits as [`wait_two_voters`] does, and calls `each` before each query.
 pub fn wait_two_voters_and(lab: &Lab, limit: Duration, mut each: impl FnMut()) -> Result<Voters> {
     let limit = limit.min(sh::unstretched(TWO_VOTERS_WITHIN));
     let mut last = String::new();
@@ -174,8 +175,8 @@ pub fn wait_two_voters_and(lab: &Lab, limit: Duration, mut each: impl FnMut()) -
     found.map_err(|error| format!("{error}: {last}").into())
 }
 
-/// Returns the hash of each node's store up to the revision that both have, in the order of [`NODES`]. Members of one
-/// history have the same hash.
+/// Returns the hash of each node's key-value store up to the newest revision that both have, in the order of
+/// [`NODES`]. Members of one history have equal hashes.
 pub fn hashes(lab: &Lab) -> Result<[u32; 2]> {
     check::eventually("both nodes say what their stores hold", || try_hashes(lab), Result::is_ok)?
 }
@@ -202,7 +203,7 @@ async fn hash_both(tls: &TlsOptions) -> Result<[u32; 2]> {
     Ok(hashes)
 }
 
-/// Returns one line for `status`.
+/// Describes a node's etcd in one line, for `cargo lab status`.
 pub fn describe(lab: &Lab, node: Node) -> String {
     match view(lab, node) {
         Ok(view) => format!(
@@ -218,7 +219,7 @@ pub fn describe(lab: &Lab, node: Node) -> String {
     }
 }
 
-/// Returns the process id of etcd on its host. `None` if it does not run.
+/// Returns the process id of etcd on a node, as the host counts processes. `None` if etcd does not run.
 pub fn pid(lab: &Lab, node: Node) -> Option<String> {
     let said = host::must(lab, node, &["podman", "inspect", "--format", "{{.State.Pid}}", "etcd"]).ok()?;
     Some(said.trim().to_owned()).filter(|pid| !pid.is_empty() && pid != "0")
@@ -234,7 +235,7 @@ pub fn move_leader(lab: &Lab, from: Node, to: Node) -> Result<()> {
     })
 }
 
-/// Sends SIGKILL to the etcd process of the host's container.
+/// Sends SIGKILL to the etcd process in a node's container.
 pub fn kill(lab: &Lab, node: Node) -> Result<()> {
     let pid = pid(lab, node).ok_or_else(|| format!("no etcd runs on {node}"))?;
     // The process id is valid only inside the host, so the signal must be sent there.

@@ -24,12 +24,12 @@ use crate::host::state::Lab;
 use crate::programs::image;
 use crate::sh::{self, Result};
 
-/// The kind of clone that runs etcd.
+/// The kind of Pacemaker clone that runs etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloneKind {
-    /// The clone that Two Node OpenShift creates.
+    /// A clone without roles, as Two Node OpenShift creates it.
     Plain,
-    /// Voters are *Promoted*, learners *Unpromoted*.
+    /// A clone with roles: a node with a voter is *Promoted*, a node with a learner *Unpromoted*.
     Promotable,
 }
 
@@ -50,10 +50,11 @@ impl CloneKind {
     }
 }
 
-/// The lab's setting for another token time-out, in milliseconds.
+/// The name of the lab's setting that changes Corosync's token time-out, in milliseconds.
 pub const TOKEN: &str = "token";
 
-/// Returns Corosync's token time-out, in milliseconds. An emulated machine may wait seconds for a core.
+/// Returns Corosync's token time-out, in milliseconds. It is longer for emulated machines, which may wait seconds for
+/// a core.
 fn token_ms(lab: &Lab) -> u32 {
     if let Some(token) = lab.setting(TOKEN).and_then(|token| token.parse().ok()) {
         return token;
@@ -102,9 +103,9 @@ logging {{
     )
 }
 
-/// The CIB that a host's Pacemaker finds on its first boot. It contains properties only. With it on disk, the first
-/// election does not wait the default `dc-deadtime` of 20 s. Both hosts share the machine's CPUs: with the default
-/// `load-threshold`, Pacemaker on a busy machine would run one action at a time.
+/// The CIB that a host's Pacemaker finds on its first boot. It contains properties only. With a CIB on disk, the
+/// first election does not wait the default `dc-deadtime` of 20 s. Both hosts share the machine's CPUs. With the
+/// default `load-threshold`, Pacemaker on a busy machine would run one action at a time.
 pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" admin_epoch="0" epoch="1" num_updates="0">
   <configuration>
     <crm_config>
@@ -123,8 +124,8 @@ pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pace
 </cib>
 "#;
 
-/// The delay before each of [`NODES`] is fenced. The designated controller begins a second before the other node, which
-/// has to elect itself first, so the delays must differ by more than that.
+/// The delay before each of [`NODES`] is fenced. Pacemaker's designated controller begins to fence a second before
+/// the other node, which has to elect itself first. So the delays must differ by more than a second.
 pub const FENCING_DELAYS: [&str; 2] = ["3s", "0s"];
 
 /// Creates one fence device per node. Their short delays differ, so that two nodes that lose each other do not fence
@@ -149,7 +150,8 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
     pcs::create(lab, node, &words)
 }
 
-/// Enables a race of the fence agents, without delays, to decide a split; or restores the delays.
+/// Sets whether the fence agents race without delays to decide a split. With `races` false, each device gets its
+/// delay again.
 pub fn set_race(lab: &Lab, races: bool) -> Result<()> {
     for (target, delay) in NODES.into_iter().zip(FENCING_DELAYS) {
         let options = if races {
@@ -166,18 +168,18 @@ pub fn set_race(lab: &Lab, races: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the name of the device that fences `target`.
+/// Returns the name of the fence device that fences `target`.
 pub fn fence_device(target: Node) -> String {
     format!("fence-{target}")
 }
 
-/// Creates the etcd resource on both nodes.
+/// Creates the etcd resource as a clone on both nodes.
 pub fn create_etcd(lab: &Lab, node: Node, kind: CloneKind) -> Result<()> {
     create_etcd_with(lab, node, kind, &[], false)
 }
 
-/// Creates the etcd resource with other values for some of its parameters. An empty value omits the parameter. With
-/// `force`, pcs also accepts values that it would refuse.
+/// Creates the etcd resource with the values `instead` for some of its parameters. An empty value omits the
+/// parameter. With `force`, pcs also accepts values that it would refuse.
 pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str, &str)], force: bool) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
@@ -216,27 +218,28 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
     pcs::create_clone(lab, node, typed, &words, clone)
 }
 
-/// Pacemaker's names for the role of a running instance.
+/// Pacemaker's names for the roles that a running instance of a resource can have.
 const STARTED: [&str; 5] = ["Started", "Promoted", "Unpromoted", "Master", "Slave"];
 
-/// The name of the resource, and of its container.
+/// The name of the etcd resource, and of its container.
 pub const ETCD: &str = "etcd";
-/// The name that pcs gives the clone.
+/// The name that pcs gives the clone of the etcd resource.
 pub const ETCD_CLONE: &str = "etcd-clone";
 
-/// Returns the value of a node's attribute, if it has one.
+/// Returns the value of a Pacemaker node attribute. `None` if the node does not have it. `lifetime` is `reboot` or
+/// `forever`.
 pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<String> {
     let words = ["crm_attribute", "--query", "--quiet", "--lifetime", lifetime, "--node", node.name(), "--name", name];
     host::must(lab, node, &words).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// Sets a node's attribute by a command on `by`.
+/// Sets a Pacemaker attribute of `node` by a command on `by`. `lifetime` is `reboot` or `forever`.
 pub fn set_attribute(lab: &Lab, by: Node, node: Node, lifetime: &str, name: &str, value: &str) -> Result<()> {
     let words = ["crm_attribute", "--lifetime", lifetime, "--node", node.name(), "--name", name, "--update", value];
     host::must(lab, by, &words).map(drop)
 }
 
-/// Returns the output of `crm_mon` on a running node, with failures and attributes.
+/// Returns the output of `crm_mon` on a running node, with failed actions and node attributes.
 pub fn crm_mon(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["crm_mon", "-1", "-A", "-f", "-r", "-n"])
 }
@@ -252,14 +255,14 @@ pub fn online(lab: &Lab, node: Node) -> Vec<Node> {
         .collect()
 }
 
-/// Returns the designated controller, as `node` reports it.
+/// Returns Pacemaker's designated controller, as `node` reports it.
 pub fn coordinator(lab: &Lab, node: Node) -> Result<Node> {
     let said = host::must(lab, node, &["crmadmin", "--dc_lookup"])?;
     let name = said.split_whitespace().find_map(|word| word.parse().ok());
     name.ok_or_else(|| format!("nobody coordinates: {said}").into())
 }
 
-/// Returns the nodes that are being fenced, as `node` reports them.
+/// Returns the names of the nodes that are being fenced, as `node` reports them.
 pub fn being_fenced(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let xml = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"])?;
     let document = roxmltree::Document::parse(&xml)?;
@@ -268,7 +271,7 @@ pub fn being_fenced(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(pending.filter_map(|event| event.attribute("target").map(str::to_owned)).collect())
 }
 
-/// Returns whether Pacemaker's last action with etcd on `node` was a stop, with no other action pending there.
+/// Returns whether Pacemaker's last action for etcd on `node` was a stop, with no other action pending there.
 pub fn last_is_a_stop(lab: &Lab, node: Node) -> Result<bool> {
     let history = format!("//node_state[@uname='{node}']//lrm_resource[starts-with(@id,'{ETCD}')]");
     let xml = host::must(lab, node, &["cibadmin", "--query", "--xpath", &history])?;
@@ -281,7 +284,8 @@ pub fn last_is_a_stop(lab: &Lab, node: Node) -> Result<bool> {
     Ok(is_stop && !under_way)
 }
 
-/// Returns the nodes on which Pacemaker has started etcd, as `node` reports it, even if that etcd does not serve.
+/// Returns the nodes on which Pacemaker has started etcd, as `node` reports them. An etcd that was started counts
+/// even if it does not serve.
 pub fn has_etcd_started(lab: &Lab, node: Node) -> Vec<Node> {
     let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"]) else { return Vec::new() };
     let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
@@ -296,7 +300,8 @@ pub fn has_etcd_started(lab: &Lab, node: Node) -> Vec<Node> {
     nodes.filter_map(|node| node.attribute("name")?.parse().ok()).collect()
 }
 
-/// Returns the failures that Pacemaker shows, and the instances of etcd that do not run. Empty in a healthy cluster.
+/// Returns the failed actions that Pacemaker shows on `node`, and the instances of etcd that do not run. A healthy
+/// cluster has none.
 pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let xml = host::must(lab, node, &["crm_mon", "-1", "-r", "-f", "--output-as=xml"])?;
     let document = roxmltree::Document::parse(&xml)?;
@@ -327,8 +332,8 @@ pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Waits until [`complaints`] is empty. Returns the complaints that remain after two minutes. The wait is that long
-/// because a fence device takes 15 s for each try after its BMC was away.
+/// Waits until [`complaints`] is empty, and returns the complaints that remain after two minutes. The wait is long
+/// because, after an outage of its BMC, a fence device takes 15 s for each try.
 pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
     let node = host::any_running(lab)?;
     let mut last = Vec::new();
@@ -343,7 +348,7 @@ pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
 /// A failed action in Pacemaker's history.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The action, such as `etcd_start_0`.
+    /// The name of the failed action, such as `etcd_start_0`.
     pub action: String,
     node: String,
     pub code: String,
@@ -362,7 +367,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Returns the failures in Pacemaker's history.
+/// Returns the failed actions in the history of Pacemaker on `node`.
 pub fn failures(lab: &Lab, node: Node) -> Vec<Failure> {
     let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "-f", "--output-as=xml"]) else { return Vec::new() };
     let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
@@ -380,7 +385,7 @@ pub fn failures(lab: &Lab, node: Node) -> Vec<Failure> {
         .collect()
 }
 
-/// Decodes XML entities, because Pacemaker 2.1.5 escapes exit reasons twice.
+/// Decodes XML entities in an exit reason, because Pacemaker 2.1.5 escapes exit reasons twice.
 fn unescape(text: &str) -> String {
     [("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
         .iter()

@@ -8,13 +8,14 @@ use crate::host::tls;
 use crate::programs::image;
 use crate::sh::{self, Result};
 
-/// The directory as the hosts see it, and as the container sees it.
+/// The directory of OpenShift's etcd certificates below `/etc` of a host. Its path in the etcd container is
+/// [`IN_CONTAINER`].
 const CERTS: &str = "kubernetes/static-pod-resources/etcd-certs";
 const IN_CONTAINER: &str = "/etc/kubernetes/static-pod-certs";
 const MANIFEST: &str = "configmaps/external-etcd-pod/pod.yaml";
 const BUNDLE: &str = "configmaps/etcd-all-bundles/server-ca-bundle.crt";
 
-/// Writes the files to a host's disk, before its first boot.
+/// Writes OpenShift's manifest and etcd certificates to a host's disk, before the first boot.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
     let certs = lab.disk(node, "etc").join(CERTS);
     let secrets = certs.join("secrets/etcd-all-certs");
@@ -34,7 +35,7 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     sh::write(&kubelet.join("config.json"), "{\"auths\":{}}\n")
 }
 
-/// Returns the part of cluster-etcd-operator's manifest that an agent reads.
+/// Returns the parts of cluster-etcd-operator's pod manifest that the shell agent reads.
 fn manifest(lab: &Lab, node: Node) -> String {
     let peer = |extension: &str| format!("{IN_CONTAINER}/secrets/etcd-all-certs/etcd-peer-{node}.{extension}");
     let env = [

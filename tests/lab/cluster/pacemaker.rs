@@ -21,19 +21,20 @@ const DAEMONS: &[&str] = &[
     "corosync",
 ];
 
-/// Returns whether the program runs on the host.
+/// Returns whether a process of `program` runs on the host.
 pub fn runs(lab: &Lab, node: Node, program: &str) -> bool {
     host::must(lab, node, &["pidof", program]).is_ok()
 }
 
-/// Sends SIGTERM to the program on the host, as its unit's stop does.
+/// Sends SIGTERM to a program on the host, as systemd does to stop its unit.
 pub fn ask_to_end(lab: &Lab, node: Node, program: &str) -> Result<()> {
     signal(lab, node, "-TERM", &[program])?;
     lab.event(&format!("{program} on {node} got SIGTERM"));
     Ok(())
 }
 
-/// Ends both in good order. Resources that Pacemaker does not stop continue, as etcd does in maintenance mode.
+/// Ends Pacemaker and Corosync on a host in good order. Resources that Pacemaker does not stop continue, as etcd does
+/// in maintenance mode.
 pub fn end(lab: &Lab, node: Node) -> Result<()> {
     for program in ["pacemakerd", "corosync"] {
         ask_to_end(lab, node, program)?;
@@ -43,14 +44,16 @@ pub fn end(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Sends SIGKILL to all of their daemons at once. The programs that they started continue.
+/// Sends SIGKILL to all daemons of Pacemaker and Corosync on a host at once. Programs that these daemons started
+/// continue.
 pub fn kill(lab: &Lab, node: Node) -> Result<()> {
     signal(lab, node, "-KILL", DAEMONS)?;
     lab.event(&format!("Pacemaker and Corosync on {node} got SIGKILL"));
     Ok(())
 }
 
-/// Starts both again in the same boot, and waits until Pacemaker reports its own node as online.
+/// Starts Corosync and Pacemaker again on a host that stayed up, and waits until Pacemaker reports its own node as
+/// online.
 pub fn begin(lab: &Lab, node: Node) -> Result<()> {
     // The host's only copy of the lab's program is its pid 1. This process ends with the host, and its output is in the
     // host's logs.
@@ -62,7 +65,7 @@ pub fn begin(lab: &Lab, node: Node) -> Result<()> {
     })
 }
 
-/// Sends a signal from inside the host, because process ids are valid only there.
+/// Sends a signal to programs by a command inside the host, because process ids are valid only there.
 fn signal(lab: &Lab, node: Node, signal: &str, programs: &[&str]) -> Result<()> {
     let script = format!("kill {signal} $(pidof {})", programs.join(" "));
     host::must(lab, node, &["bash", "-c", &script]).map(drop)

@@ -5,19 +5,21 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The function that types a command: [`run`] or [`create`].
+/// The function that runs a pcs command: [`run`] or [`create`].
 type Typed = fn(&Lab, Node, &[&str]) -> Result<()>;
 
-/// Warnings about the lab's hosts, which have neither systemd nor pcsd.
+/// The warnings of pcs that [`warnings`] leaves out. The lab's hosts cause them, because they have neither systemd
+/// nor pcsd.
 const OF_THE_HOSTS: [&str; 2] = ["Unable to detect init system", "Unable to read the known-hosts file"];
 const DEPRECATION: &str = "Deprecation Warning: ";
 
-/// Runs pcs on a node. A deprecation warning is an error, because a later pcs will refuse or reinterpret the command.
+/// Runs pcs on a node. A deprecation warning fails, because a later pcs will refuse the command or interpret it
+/// otherwise.
 pub fn run(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     run_but(lab, node, words, |warning| warning.starts_with(DEPRECATION))
 }
 
-/// Runs pcs for commands that create a cluster, where any warning is an error.
+/// Runs pcs on a node for commands that create a cluster. Any warning fails.
 pub fn create(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     run_but(lab, node, words, |_| true)
 }
@@ -48,9 +50,9 @@ pub fn run_and_wait(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     host::must(lab, node, &["crm_resource", "--wait", "--timeout=300s"]).map(drop)
 }
 
-/// Creates a resource (its name, agent and options) as a clone (`clone` or `promotable`) with these meta attributes. It
-/// takes three steps, because pcs 0.12 needs a form of the attributes in one command that 0.11 parses otherwise. The
-/// resource is disabled until the last step. `typed` is [`run`] or [`create`].
+/// Creates a resource from its name, agent and options as a clone of the kind and with the meta attributes in
+/// `clone`. That takes three steps, because pcs 0.12 needs a form of the meta attributes in one command that 0.11
+/// parses otherwise. The resource is disabled until the last step. `typed` is [`run`] or [`create`].
 pub fn create_clone(lab: &Lab, node: Node, typed: Typed, resource: &[&str], clone: &[&str]) -> Result<()> {
     let name = resource.first().copied().unwrap_or_default();
     let (kind, attributes) = clone.split_first().ok_or("no kind of clone is given")?;

@@ -10,8 +10,8 @@ use crate::judge::check;
 use crate::programs::shell_agent::Agent;
 use crate::sh::Result;
 
-/// Waits until both agents have stored that their members are voters of two, and have nothing left to publish. Returns
-/// at once in a lab with the shell agent, which stores nothing of the kind.
+/// Waits until the loss of either node is safe. Then both agents have stored that two members vote, and have nothing
+/// left to publish. With the shell agent, which stores nothing of the kind, this returns at once.
 pub fn wait(lab: &Lab) -> Result<()> {
     if Agent::of(lab) != Agent::Tandem {
         return Ok(());

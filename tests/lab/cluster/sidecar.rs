@@ -14,10 +14,12 @@ use crate::sh::{self, Result};
 const EVERY: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(2);
 const FILE: &str = "revision.json";
-/// The file that marks hosts on which it runs, because OpenShift's operator creates both.
+/// The pod manifest on OpenShift's hosts. Only a host with this file runs the stand-in for OpenShift's `etcd-rev`
+/// container, because OpenShift's operator creates both.
 const MARK: &str = "/etc/kubernetes/static-pod-resources/etcd-certs/configmaps/external-etcd-pod/pod.yaml";
 
-/// Runs on a host of OpenShift, and returns at once on any other.
+/// Writes etcd's highest Raft index to `revision.json` every ten seconds, as OpenShift's `etcd-rev` container does.
+/// It returns at once on a host without OpenShift's manifest.
 pub fn run(node: Node) {
     if !Path::new(MARK).exists() {
         return;
@@ -58,7 +60,7 @@ fn replace(dir: &Path, text: &str) -> Result<()> {
     Ok(std::fs::rename(unfinished, dir.join(FILE))?)
 }
 
-/// Writes the present file to both hosts.
+/// Writes `revision.json` with the present Raft index to both hosts.
 pub fn write_both(lab: &Lab) -> Result<()> {
     let tls = etcd::tls(lab)?;
     let text = etcd::as_client(lab, move || etcd::runtime()?.block_on(ask(&tls)))?;

@@ -14,7 +14,7 @@ use crate::host::proc::{self, Record};
 use crate::host::state::{self, FAILED_LOGS, Lab};
 use crate::sh;
 
-/// A guard that takes the lab down when it goes out of scope, even if a print into a closed pipe panics.
+/// A guard that takes the lab down when it goes out of scope, even after a panic of a print into a closed pipe.
 pub struct AtEnd<'a>(pub &'a Lab);
 
 impl Drop for AtEnd<'_> {
@@ -25,8 +25,8 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// Makes room for a new lab. It fails if a lab of its name is up. The remains of a lab without processes, as a crash of
-/// the machine leaves them, are removed.
+/// Removes what a crash of the machine left of a lab with this name, so that a new one can begin. Fails if a lab of
+/// this name is up.
 pub fn make_room(lab: &Lab) -> sh::Result<()> {
     if !lab.exists() {
         return Ok(());
@@ -45,7 +45,7 @@ pub fn make_room(lab: &Lab) -> sh::Result<()> {
     }
 }
 
-/// Removes everything, and returns what it could not remove.
+/// Removes everything of the lab from the machine, and returns what it could not remove.
 pub fn down(lab: &Lab) -> Vec<String> {
     if let Some(bmc) = Record::load(&lab.bmc_record()) {
         // The BMCs end first, so that no fencing request boots a host that was just ended.
@@ -73,7 +73,7 @@ pub fn down(lab: &Lab) -> Vec<String> {
     leftovers(lab)
 }
 
-/// Returns what is left of this lab on the machine: directory, namespaces, mounts, processes, cgroups.
+/// Returns what is left of this lab on the machine: directory, namespaces, mounts, processes and cgroups.
 pub fn leftovers(lab: &Lab) -> Vec<String> {
     let mut found = Vec::new();
     let dir = lab.dir();
@@ -98,8 +98,8 @@ pub fn leftovers(lab: &Lab) -> Vec<String> {
     found
 }
 
-/// Returns the processes of this lab. Those on a host, containers included, are found by its cgroup. The lab's own
-/// daemons outside of the hosts, QEMU, and ssh's connections are found by their command line.
+/// Returns the processes of this lab. Their cgroup identifies those on a host, containers included. The command line
+/// identifies the lab's own daemons outside of the hosts, QEMU, and ssh's connections.
 fn processes(lab: &Lab) -> Vec<String> {
     let said = |pid| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -108,8 +108,8 @@ fn processes(lab: &Lab) -> Vec<String> {
     pids(|process| process.is_of(lab)).map(said).collect()
 }
 
-/// Returns the matching processes except this one. It skips zombies, because the machine's init reaps orphans at its
-/// own pace.
+/// Returns the ids of the processes that `is_wanted` accepts, without this process. It skips zombies, because the
+/// machine's init reaps orphans at its own pace.
 fn pids(is_wanted: impl Fn(&Process) -> bool) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -117,7 +117,7 @@ fn pids(is_wanted: impl Fn(&Process) -> bool) -> impl Iterator<Item = u32> {
         .filter(move |pid| is_wanted(&Process::of(*pid)))
 }
 
-/// The properties that show to which lab a process belongs.
+/// A process of the machine, with the properties that show to which lab it belongs.
 struct Process {
     words: Vec<String>,
     cgroup: String,
@@ -137,12 +137,12 @@ impl Process {
         daemon || self.is_machine(lab) || self.runs("ssh", lab) || NODES.iter().any(on_a_host)
     }
 
-    /// Returns whether it is a QEMU with files of the lab.
+    /// Returns whether the process is a QEMU that uses files of the lab.
     fn is_machine(&self, lab: &Lab) -> bool {
         self.runs("qemu-system", lab)
     }
 
-    /// Returns whether it runs `program` with a file of the lab.
+    /// Returns whether the process runs `program` with a file of the lab as an argument.
     fn runs(&self, program: &str, lab: &Lab) -> bool {
         let dir = format!("{}/", lab.dir().display());
         self.words.first().is_some_and(|word| word.contains(program))
@@ -150,7 +150,8 @@ impl Process {
     }
 }
 
-/// Copies the logs of a failed run out of the lab, and returns their directory. Keys and data stay behind.
+/// Copies the logs of a failed run out of the lab, and returns the directory of the copies. It copies neither keys
+/// nor etcd's data.
 pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
     let label = state::stamp(state::since_epoch()).replace([':', '.'], "-");
     let kept = Path::new(FAILED_LOGS).join(format!("{label}-{}-{what}", lab.name));

@@ -14,7 +14,7 @@ use crate::sh::{self, Result};
 
 pub const NAME: &str = "guest";
 
-/// Returns the URL at which the other members reach it.
+/// Returns the peer URL of the third etcd member, which runs at the client's address.
 pub fn peer_url() -> String {
     format!("https://{CLIENT_IP}:2380")
 }
@@ -23,14 +23,14 @@ fn client_url() -> String {
     format!("https://{CLIENT_IP}:2379")
 }
 
-/// The process, killed when dropped.
+/// The process of a third etcd member. Dropping this value kills it.
 pub struct ThirdVoter {
     lab: Lab,
     child: Child,
 }
 
 impl ThirdVoter {
-    /// Starts it with an empty data dir, as a member that is already in the members' list.
+    /// Starts the third member with an empty data dir. The members' list must contain it already.
     pub fn join(lab: &Lab) -> Result<Self> {
         let _ = fs::remove_dir_all(data(lab));
         sh::make_dir(&data(lab))?;
@@ -65,7 +65,7 @@ impl ThirdVoter {
         Ok(Self { lab: lab.clone(), child })
     }
 
-    /// Kills it, as a power cut does.
+    /// Sends SIGKILL to the third member, which ends it as a power cut does.
     pub fn kill(mut self) {
         self.end();
     }

@@ -18,12 +18,12 @@ const POD: &str = include_str!("../../fixtures/openshift/pod.json");
 const POD_IMAGE: &str = "quay.example.com/openshift/etcd@sha256:1111";
 const STATIC_POD: &str = "static-etcd";
 
-/// Returns the manifest with the lab's image.
+/// Returns OpenShift's pod manifest for etcd, with the lab's image in it.
 pub fn manifest(lab: &Lab) -> String {
     POD.replace(POD_IMAGE, &image::name(&lab.setting("etcd").unwrap_or_default()))
 }
 
-/// Puts OpenShift's files on both nodes, and the agent under the name that OpenShift uses.
+/// Puts OpenShift's files on both nodes, and installs the agent under the name that OpenShift uses.
 pub fn prepare(lab: &Lab) -> Result<()> {
     for node in NODES {
         let secrets = format!("{CERTS}/secrets/etcd-all-certs");
@@ -42,7 +42,7 @@ pub fn prepare(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Starts etcd on both nodes as kubelet's static pods run it, in a cgroup of kubelet's.
+/// Starts etcd on both nodes as kubelet runs static pods, in a cgroup of kubelet's.
 pub fn start_static_pods(lab: &Lab) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let members = NODES.map(|node| format!("{node}=https://{}:2380", node.ip())).join(",");
@@ -65,16 +65,17 @@ pub fn start_static_pods(lab: &Lab) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
 }
 
-/// Stops kubelet's etcd and keeps the dead container, as kubelet does.
+/// Stops the etcd that [`start_static_pods`] started, and keeps its dead container, as kubelet does.
 pub fn end_static_pod(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["podman", "stop", "--time=10", STATIC_POD]).map(drop)
 }
 
-/// The etcd operator's delay of kubelet's start, and a shorter one for scenarios about later events.
+/// The delay of kubelet's start that the etcd operator configures. Scenarios about later events use a shorter one.
 pub const OPERATORS_DELAY: &str = "15s";
 const SHORT_DELAY: &str = "3s";
 
-/// Creates the resources by the etcd operator's own commands. kubelet is a fake, because the hosts have no systemd.
+/// Creates the cluster's resources by the commands that OpenShift's etcd operator uses. The kubelet resource is a
+/// fake, because the hosts have no systemd.
 pub fn create_resources(lab: &Lab, kubelet_delay: &str) -> Result<()> {
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
     let etcd = format!(
@@ -96,14 +97,14 @@ pub fn create_resources(lab: &Lab, kubelet_delay: &str) -> Result<()> {
     Ok(())
 }
 
-/// Brings up two voters under the agent, from blank disks.
+/// Brings up a Two Node OpenShift cluster from blank disks, until the agent runs two voters.
 pub fn up(lab: &Lab) -> Result<()> {
     prepare(lab)?;
     create_resources(lab, SHORT_DELAY)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180)).map(drop)
 }
 
-/// Restarts etcd on a node as `pcs resource restart` does, by a ban and its end.
+/// Restarts etcd on a node as `pcs resource restart` does: bans the resource there, and removes the ban.
 pub fn restart_etcd(lab: &Lab, node: Node) -> Result<()> {
     pcs::run(lab, node, &["resource", "ban", "etcd-clone", node.name()])?;
     steps::wait_stopped(lab, &[node])?;

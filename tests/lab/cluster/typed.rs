@@ -9,12 +9,13 @@ use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
 use crate::sh::Result;
 
-/// Returns the command of the problem `id`, once `on` reports the problem.
+/// Returns the command that `tandem status` on `on` prints for the problem `id`. Waits until the problem is reported.
 pub fn command_of(lab: &Lab, on: Node, id: &str) -> Result<String> {
     command_that_begins(lab, on, id, "")
 }
 
-/// Returns the first command with this beginning, for a problem `id` that `on` may report more than once.
+/// Returns the first command for the problem `id` that begins with `begins`. Waits for it, because `tandem status` on
+/// `on` may report the problem several times.
 pub fn command_that_begins(lab: &Lab, on: Node, id: &str, begins: &str) -> Result<String> {
     let what = format!("status on {on} has a command '{begins}' for {id}");
     let found = eventually(&what, || find(lab, on, id, begins), |found| matches!(found, Ok(Some(_))))?;
@@ -30,8 +31,8 @@ fn find(lab: &Lab, on: Node, id: &str, begins: &str) -> Result<Option<String>> {
     Ok(commands.find(|command| command.starts_with(begins)).map(str::to_owned))
 }
 
-/// Types a command on `on`, and returns its exit code and output. A command that begins with `ssh NODE` is typed on
-/// that node directly, because most of the lab's hosts have no sshd.
+/// Runs a command line on `on`, and returns its exit code and output. A command line that begins with `ssh NODE` runs
+/// directly on that node, because most of the lab's hosts have no sshd.
 pub fn types(lab: &Lab, on: Node, command: &str) -> Result<(i32, String)> {
     lab.event(&format!("typed on {on}: {command}"));
     let elsewhere = NODES.into_iter().find_map(|node| Some((node, command.strip_prefix(&format!("ssh {node} "))?)));
@@ -39,7 +40,8 @@ pub fn types(lab: &Lab, on: Node, command: &str) -> Result<(i32, String)> {
     host::typed(lab, on, line)
 }
 
-/// Types the command that `on` prints for the problem `id`, and checks that the problem is gone afterwards.
+/// Runs the command that `tandem status` on `on` prints for the problem `id`, and checks that the problem is gone
+/// afterwards.
 pub fn mends(lab: &Lab, on: Node, id: &str) -> Result<()> {
     let command = command_of(lab, on, id)?;
     println!("   {id}: {command}");

@@ -25,26 +25,26 @@ use crate::programs::release::{self, Release};
 use crate::programs::shell_agent::{self, Agent};
 use crate::sh::{self, Result};
 
-/// The options of `up`.
+/// The options of `cargo lab up`.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
-    /// The kind of hosts.
+    /// The kind of hosts: namespaces or virtual machines.
     pub hosts: host::Kind,
     pub etcd: Version,
-    /// The Debian release of the hosts.
+    /// The Debian release that the hosts run.
     pub release: Release,
     pub clone: CloneKind,
-    /// True for hosts with Pacemaker only: no fence devices, no etcd.
+    /// True for hosts that run Pacemaker only, without fence devices and etcd.
     pub bare: bool,
-    /// The kind of hosts with nothing but the packages, without a cluster.
+    /// The state of hosts that have packages but no cluster. `None` for hosts with a cluster.
     pub blank: Option<Blank>,
-    /// Seconds from the power button until a host boots, from the first power cut on.
+    /// The seconds from the power button until a host boots. The first boot of the lab has no such delay.
     pub boot_delay: u64,
-    /// The agent that manages etcd.
+    /// The resource agent that manages etcd: Tandem's or the shell agent.
     pub agent: Agent,
-    /// True if a survivor's etcd is always restarted (`recovery=restart`).
+    /// True if the agent always restarts the survivor's etcd (`recovery=restart`).
     pub restarts: bool,
-    /// Corosync's token time-out in milliseconds, if it is not the lab's default.
+    /// Corosync's token time-out in milliseconds. `None` for the lab's default.
     pub token: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ impl Default for Wish {
     }
 }
 
-/// Brings a lab up. A failure takes down what was made so far.
+/// Brings a lab up. If that fails, it removes what it made so far.
 pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
     teardown::make_room(lab)?;
     let began = Instant::now();
@@ -80,12 +80,12 @@ pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-/// The parts that all labs of a kind share, and that the machine keeps.
+/// The directory trees that the machine keeps, and that all labs of a kind share.
 #[derive(Debug)]
 struct Parts {
-    /// The etcd image.
+    /// The unpacked root file system of the etcd image.
     rootfs: PathBuf,
-    /// The tree of packages.
+    /// The root of the hosts' files: `/` of the machine, or a tree of another release's packages.
     root: PathBuf,
 }
 
@@ -102,7 +102,8 @@ fn fetch(wish: Wish) -> Result<Parts> {
     Ok(Parts { rootfs, root })
 }
 
-/// Makes the parts and no lab, so that a build can run at the same time. It takes a minute or two.
+/// Makes the shared directory trees without a lab, so that a build can run at the same time. It takes a minute or
+/// two.
 pub fn fetch_parts(wish: Wish) -> Result<()> {
     check_machine()?;
     fetch(wish).map(drop)
@@ -182,7 +183,8 @@ fn random_key() -> Result<Vec<u8>> {
     Ok(key)
 }
 
-/// Imports the image on both hosts at the same time, because unpacking takes most of the time.
+/// Imports the etcd image into podman on both hosts. Both imports run at the same time, because unpacking takes most
+/// of the time.
 pub fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
     let name = image::name(version.number());
     std::thread::scope(|scope| {
@@ -197,7 +199,7 @@ pub fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
     })
 }
 
-/// Waits until both nodes report both as online.
+/// Waits until Pacemaker on both nodes reports both nodes as online.
 pub fn wait_online(lab: &Lab) -> Result<()> {
     let online = || NODES.map(|node| cluster::online(lab, node));
     let all = |seen: &[Vec<Node>; 2]| seen.iter().all(|nodes| nodes.len() == NODES.len());

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use crate::sh::{self, Result};
 
-/// The time in which an agent or Pacemaker writes down an event: a monitor or two, on a machine that is busy with other
-/// work.
+/// The time within which an agent or Pacemaker logs or publishes an event: one or two monitors, on a machine that is
+/// busy with other work.
 const COMES_TO_BE: Duration = Duration::from_secs(90);
-/// The number of characters shown from an observation: all that `crm_mon` prints, but no whole log.
+/// The number of characters of an observed value that an error shows. `crm_mon` fits into it, a whole log does not.
 const SHOWN: usize = 3000;
 
-/// Checks once, for a state that is true now or never. For values that are written shortly after an event, use
-/// [`eventually`].
+/// Checks once whether `seen` fits, for a state that must be true now. For a value that is written shortly after an
+/// event, use [`eventually`].
 pub fn must<T: Debug>(what: &str, seen: T, fits: impl FnOnce(&T) -> bool) -> Result<T> {
     if fits(&seen) { Ok(seen) } else { Err(format!("it does not hold that {what}: there is {}", shown(&seen)).into()) }
 }
 
-/// Observes until the state fits, at most [`COMES_TO_BE`].
+/// Calls `look` until the returned value fits. Fails after [`COMES_TO_BE`].
 pub fn eventually<T: Debug>(what: &str, look: impl FnMut() -> T, fits: impl Fn(&T) -> bool) -> Result<T> {
     within(COMES_TO_BE, what, look, fits)
 }
 
-/// Observes until the state fits, at most `limit`.
+/// Calls `look` until the returned value fits. Fails after `limit`.
 pub fn within<T: Debug>(
     limit: Duration,
     what: &str,

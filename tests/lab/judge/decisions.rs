@@ -11,13 +11,14 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::Lab;
 use crate::sh::{self, Output, Result};
 
-/// The variable that names a directory for copies of the records, to renew `tests/fixtures/decisions/lab`.
+/// The environment variable that names a directory for copies of the recorded decisions. It renews
+/// `tests/fixtures/decisions/lab`.
 const KEEP: &str = "LAB_KEEP_DECISIONS";
-/// The text after the number in the line that reports how many decisions were replayed.
+/// The text after the number of decisions in the last line that `tandem replay` prints.
 const REPLAYED: &str = " decisions replayed";
 
-/// Replays the decisions that both hosts recorded since the last call, and returns their number. A difference is an
-/// error that shows the first one. A host on which Tandem decided nothing has no records.
+/// Replays the agent decisions that both hosts recorded since the last call, and returns their number. The error
+/// shows the first decision that differs in the replay. A host on which Tandem decided nothing has no records.
 pub fn replay(lab: &Lab, what: &str) -> Result<usize> {
     let mut count = 0;
     let mut said = Vec::new();
@@ -39,17 +40,19 @@ pub fn replay(lab: &Lab, what: &str) -> Result<usize> {
     Ok(count)
 }
 
-/// Returns the program that the host runs, because another build may rightly decide otherwise.
+/// Returns the path of the host's own `tandem`, because another build may rightly decide otherwise.
 fn program(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "usr").join("sbin/tandem")
 }
 
-/// Drops the records since the last replay, because another program than the host's own made some of them.
+/// Drops the host's decisions since the last replay, because some of them were made by another program than the host
+/// has now.
 pub fn forget(lab: &Lab, node: Node) -> Result<()> {
     take_text(lab, node).map(drop)
 }
 
-/// Moves a host's records to one file outside of its disks, so that the next scenario begins without them.
+/// Moves a host's recorded decisions to one file outside of its disks, so that the next scenario begins without
+/// records. Returns `None` if there are none.
 fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
     let text = take_text(lab, node)?;
     if text.is_empty() {
@@ -62,20 +65,20 @@ fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
     Ok(Some(all))
 }
 
-/// Keeps the records since the last replay, next to those replayed last, so that the operator can debug a failed
-/// scenario.
+/// Keeps the host's decisions since the last replay, next to those that were replayed last. With them the operator
+/// can debug a failed scenario.
 pub fn keep_unreplayed(lab: &Lab, node: Node) -> Result<()> {
     let text = take_text(lab, node)?;
     sh::make_dir(&lab.taken_decisions(node))?;
     sh::write(&lab.taken_decisions(node).join("since.jsonl"), text)
 }
 
-/// Moves a host's records away and returns their contents. The older one of two files has the longer name.
+/// Moves a host's recorded decisions off the host and returns them. The older one of two files has the longer name.
 fn take_text(lab: &Lab, node: Node) -> Result<Vec<u8>> {
     host::take_files(lab, node, "tandem", "decisions-")
 }
 
-/// Checks that the first record is newer than the installed program; an older one cannot be its own.
+/// Checks that the first recorded decision is newer than the installed program, which otherwise cannot have made it.
 fn must_be_of_this_program(lab: &Lab, node: Node, records: &[u8]) -> Result<()> {
     let placed = fs::metadata(program(lab, node))?.ctime();
     let first = records.split(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok());
@@ -86,12 +89,12 @@ fn must_be_of_this_program(lab: &Lab, node: Node, records: &[u8]) -> Result<()> 
     }
 }
 
-/// Returns the number at the beginning of the line that continues with `words`.
+/// Returns the number before `words` at the beginning of a line of `text`.
 fn number_before(text: &str, words: &str) -> Option<usize> {
     text.lines().find_map(|line| line.split_once(words)?.0.parse().ok())
 }
 
-/// Returns the text from the first decision that differs to the beginning of the next one.
+/// Returns the first decision that differs in the replay, from the output of `tandem replay`.
 fn first_difference(done: &Output) -> String {
     let begins = |line: &&str| line.split_once(": ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     let mut lines = done.stdout.lines();

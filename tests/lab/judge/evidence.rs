@@ -10,22 +10,23 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::Lab;
 
-/// The limit of lines for the whole description.
+/// The largest number of lines in the description of a failed lab.
 const LINES: usize = 44;
-/// The limit of characters for a line.
+/// The largest number of characters in a line of the description.
 const WIDTH: usize = 220;
-/// The number of recent actions of the lab and of the BMCs.
+/// The number of recent actions of the lab and of the BMCs that the description shows.
 const EVENTS: usize = 6;
 const AGENT: usize = 5;
-/// The time-out in seconds for a program on a host, which may be the very program that hangs.
+/// The time-out in seconds of a program that the lab runs on a host for the description. The program may be the very
+/// one that hangs.
 const PATIENCE: &str = "10";
-/// The beginnings of `crm_mon` lines that only structure its output.
+/// The beginnings of the lines of `crm_mon` that the description leaves out, because they only structure the output.
 const CRM_MON_FRAME: &[&str] = &["Status of pacemakerd", "Node List:", "* Resources:"];
-/// The beginnings of the informative lines of `tandem explain`.
+/// The beginnings of the lines of `tandem explain` that the description shows.
 const TELLING: &[&str] =
     &["own etcd", "container", "data dir", "this boot", "Pacemaker", "because", "if that lasts", "tandem:"];
 
-/// Returns power, BMC and etcd of both hosts, and whether they can reach each other.
+/// Describes each host's power, BMC and etcd, and whether the hosts can reach each other.
 pub fn standing(lab: &Lab) -> Vec<String> {
     let mut lines = Vec::new();
     for node in NODES {
@@ -40,7 +41,7 @@ pub fn standing(lab: &Lab) -> Vec<String> {
     lines
 }
 
-/// Returns the description of a lab in which a scenario has just failed.
+/// Describes the state of a lab in which a scenario has just failed.
 pub fn of_failure(lab: &Lab) -> Vec<String> {
     let mut lines = standing(lab);
     lines.extend(last(events(lab), EVENTS));
@@ -77,7 +78,7 @@ fn events(lab: &Lab) -> Vec<String> {
     lines
 }
 
-/// Returns the lines of the resource agent in the host's log, which is readable even if the host is off.
+/// Returns the lines of the etcd agent in the host's syslog, which is readable even if the host is off.
 fn words_of_the_agent(lab: &Lab, node: Node) -> Vec<String> {
     let log = fs::read(lab.messages(node)).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);

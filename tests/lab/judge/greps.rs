@@ -2,38 +2,41 @@
 //! with its source. This is only the table: the lab runs it ([`crate::scenarios`]), and `tests/repo_checks/contract.rs`
 //! compares it with `tests/contract.md`.
 
-/// The stage of the scenario at which a command runs.
+/// The stage of the scenario `openshift_created` at which one of OpenShift's commands runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// From the first start on: both nodes serve under the agent.
+    /// Both nodes serve under the agent. The log begins with the first start.
     Created,
-    /// The clone was disabled, and is stopped on both nodes.
+    /// The clone of etcd was disabled, and is stopped on both nodes.
     Disabled,
-    /// The clone was enabled again, and both nodes serve. The log begins when it was disabled.
+    /// The clone of etcd was disabled and enabled again, and both nodes serve. The log begins when it was disabled.
     Enabled,
 }
 
-/// The nodes on which a command must succeed.
+/// The nodes on which a command of OpenShift must find its pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// On each node.
+    /// The pattern must be found on each node.
     Everywhere,
-    /// On the node with the later name.
+    /// The pattern must be found on the node with the later name only.
     OnTheSecond,
-    /// On neither.
+    /// The pattern must be found on neither node.
     Nowhere,
-    /// Deliberately not as OpenShift expects. The text is the line of `tests/contract.md` that gives the reason.
+    /// The result deliberately differs from what OpenShift expects. The text is the line of `tests/contract.md` that
+    /// gives the reason.
     Differently(&'static str),
-    /// Checked by another scenario, or in need of a part of OpenShift that the lab does not have.
+    /// The command does not run here. Another scenario checks it, or it needs a part of OpenShift that the lab does
+    /// not have. The text has the reason.
     Elsewhere(&'static str),
 }
 
 pub struct Look {
     pub when: When,
-    /// A shell command that succeeds if its pattern is found. `LOG` is Pacemaker's log since `when`.
+    /// The shell command, which succeeds if its pattern is found. In it `LOG` is Pacemaker's log since the stage
+    /// `when`.
     pub command: &'static str,
     pub found: Found,
-    /// The repository, the file in it, and the test or function.
+    /// The origin of the command: the repository, the file in it, and the test or function.
     pub from: &'static str,
 }
 

@@ -6,45 +6,46 @@ use std::time::Duration;
 use crate::host::node::Node;
 use crate::load::stalls::{self, Span};
 
-/// The header of an answer of etcd.
+/// The header of an etcd response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The store's revision, which is the number of a write in the history.
+    /// The revision of the store, which numbers the writes of one history.
     pub revision: i64,
-    /// The term of the newest entry that the member had applied when it answered.
+    /// The Raft term of the newest entry that the member had applied when it responded.
     pub term: u64,
     pub cluster: u64,
     pub member: u64,
 }
 
-/// An answer of etcd: an acknowledged write, or a linearizable read. Times count from the beginning of the run.
+/// A response of etcd: an acknowledged write, or a linearizable read. Its times count from the beginning of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The written key, unique for each try, or a description of the read.
+    /// The written key, which each try has for itself, or a description of the read.
     pub key: String,
     pub began: Duration,
     pub ended: Duration,
-    /// The only node that was asked.
+    /// The node to which the request was sent.
     pub node: Node,
     pub said: Header,
 }
 
-/// The contents of a node's store at the end.
+/// The contents of a node's key-value store at the end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    /// The revision of each key's last change.
+    /// Each key with the revision of its last change.
     pub keys: BTreeMap<String, i64>,
     pub cluster: u64,
 }
 
 impl Store {
-    /// Returns whether the write is in the store at its own revision. The key by itself could be another write's.
+    /// Returns whether the store has the write at the revision with which it was acknowledged. At another revision
+    /// the key would be of another write.
     fn has(&self, ack: &Ack) -> bool {
         self.keys.get(&ack.key) == Some(&ack.said.revision)
     }
 }
 
-/// Two answers that cannot be of one history.
+/// Two responses of etcd that cannot belong to one history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub first: Ack,
@@ -58,18 +59,18 @@ impl Fork {
     }
 }
 
-/// Finds proof that two nodes took writes independently of each other, or that one node returned a stale answer.
+/// Finds proof that two nodes took writes independently of each other, or that one node returned a stale response.
 ///
-/// The writers and the watch ask each node separately, and both nodes all the time. In one history every write has a
-/// revision of its own. A write that begins after another one was acknowledged has a higher revision, whichever node
-/// took either. Two nodes that take writes independently both continue counting from their last common revision. So,
-/// with the second write at the latest, they issue a revision twice, or one below an acknowledged one. That holds for
-/// any cluster ids, member ids and terms, because a forced new cluster may keep them. Where they differ, they are proof
-/// as well: there is one cluster, and its term never falls. One case is invisible here: a second history that begins
-/// above everything that the first one acknowledged. For that see [`beside`].
+/// Some clients send requests to one node only, and each node has such clients all the time. In one history every
+/// write has a revision of its own. A write that begins after another one was acknowledged has a higher revision,
+/// whichever node took either. Two nodes that take writes independently both continue to count from their last common
+/// revision. So, with the second write at the latest, they issue a revision twice, or one below an acknowledged one.
+/// That holds for any cluster ids, member ids and terms, because a forced new cluster may keep them. Where these
+/// differ, that is proof as well: there is one cluster, and its term never falls. A second history is not detected
+/// here if it begins above everything that the first one acknowledged. For that see [`beside`].
 ///
-/// A lost acknowledged write also shows here if its revision is issued again, because a history that forgot a write is
-/// a fork, too.
+/// A lost acknowledged write is also detected here if its revision is issued again, because a history that forgot a
+/// write is a second history.
 pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
     let mut found = Vec::new();
     let mut by_revision: BTreeMap<i64, &Ack> = BTreeMap::new();
@@ -91,7 +92,7 @@ pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
     found
 }
 
-/// Finds answers with a value below that of an answer that was complete before the question began.
+/// Finds responses in which `height` is lower than in a response that had arrived before the request began.
 fn falls<T: Ord + Copy>(answers: &[&Ack], height: impl Fn(&Ack) -> T, why: &'static str) -> Vec<Fork> {
     let mut found = Vec::new();
     let mut by_begin = answers.to_vec();
@@ -113,8 +114,8 @@ fn falls<T: Ord + Copy>(answers: &[&Ack], height: impl Fn(&Ack) -> T, why: &'sta
     found
 }
 
-/// Finds writes that are not in the final history. Either another write has their revision, or another member
-/// acknowledged a later write in a history without them.
+/// Finds acknowledged writes that are not in the final history. Either another write has their revision, or another
+/// member acknowledged a later write in a history without them.
 pub fn beside(writes: &[Ack], store: &Store) -> Vec<Fork> {
     let by_revision: BTreeMap<i64, &str> = store.keys.iter().map(|(key, revision)| (*revision, key.as_str())).collect();
     let newest = writes.iter().filter(|ack| store.has(ack));
@@ -146,17 +147,18 @@ pub fn beside(writes: &[Ack], store: &Store) -> Vec<Fork> {
     found
 }
 
-/// Returns the acknowledged writes that the store lacks, or has at another revision than acknowledged.
+/// Returns the acknowledged writes that the store does not have at the revision of the acknowledgement.
 pub fn lost<'a>(writes: &'a [Ack], store: &Store) -> Vec<&'a Ack> {
     writes.iter().filter(|ack| !store.has(ack)).collect()
 }
 
-/// Returns the longest time without an acknowledgement from `from` to `to`, and when it began.
+/// Returns the longest time between `from` and `to` without an acknowledgement, and when it began.
 pub fn longest_gap(acks: &[Ack], from: Duration, to: Duration) -> (Duration, Duration) {
     longest_beside(acks, from, to, &[])
 }
 
-/// Returns the longest gap as [`longest_gap`] does, less the time for which the machine itself stalled in each gap.
+/// Returns the longest time without an acknowledgement as [`longest_gap`] does. It subtracts from each gap the time
+/// for which the machine itself stalled.
 pub fn longest_beside(acks: &[Ack], from: Duration, to: Duration, stalls: &[Span]) -> (Duration, Duration) {
     let mut times: Vec<Duration> = acks.iter().map(|ack| ack.ended).filter(|at| (from..=to).contains(at)).collect();
     times.extend([from, to]);

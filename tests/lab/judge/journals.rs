@@ -8,8 +8,8 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::{self, Lab};
 use crate::sh::Result;
 
-/// A program, a part of its message, and the reason why the message is acceptable. An empty part accepts all but its
-/// last words.
+/// The errors that any scenario may log, each as program, part of the message, and the reason why it is acceptable.
+/// An empty part accepts all messages of the program but its last words ([`LAST_WORDS`]).
 const KNOWN: &[(&str, &str, &str)] = &[
     ("etcd[", "", "podman gives every line of a container that goes to its standard error this priority"),
     (
@@ -57,29 +57,30 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
     ),
 ];
-/// The message of a learner's etcd that ends because its only voter dies while it starts. The agent tries its start
-/// again.
+/// The message of a learner's etcd that ends, because its only voter dies while the learner starts. The agent tries
+/// the start again.
 pub const JOINS_NOBODY: &str = "cannot fetch cluster info from peer urls";
-/// The exit reason of a start with data behind the other node's, as both return. It waits for the other node, and is
-/// tried again.
+/// The end of an exit reason while both nodes return. The node's data is behind the other node's, so its start must
+/// wait for the other node. Pacemaker tries it again.
 pub const GOES_SECOND: &str = "'s etcd, which must start first";
-/// Messages that Pacemaker repeats while there are no fence devices.
+/// The messages that Pacemaker repeats while there are no fence devices.
 pub const NO_FENCING_YET: &[&str] = &["no STONITH resources", "or disable STONITH", "need STONITH"];
-/// Messages that are acceptable while both nodes return.
+/// The messages that are acceptable while both nodes return.
 pub const BOTH_RETURN: &[&str] = &[JOINS_NOBODY, GOES_SECOND];
 
-/// The beginnings of the last words of etcd or another Go program, at any priority.
+/// The beginnings of the last message of an etcd, or another Go program, that ends by a fault. Such a message counts
+/// at any priority.
 const LAST_WORDS: [&str; 3] = ["\"level\":\"fatal\"", "\"level\":\"panic\"", "panic: "];
-/// The last words of a Rust program, which no scenario may have.
+/// The beginning of the last message of a Rust program that panics. No scenario may have one.
 const PANICKED: &str = "panicked at ";
-/// The beginnings of Tandem's errors on the console, which shows no priorities.
+/// The beginnings of Tandem's lines that may be errors on the console, which shows no priorities.
 const TANDEMS: [&str; 2] = ["podman-etcd(", "fence_redfish_rs["];
-/// The number of errors that are shown.
+/// The largest number of errors that a failure shows.
 const SHOWN: usize = 12;
 
-/// Checks that all errors since that moment are known or `expected`, and that Pacemaker finds no fault in its
-/// configuration. Reads the console as well, because a power cut loses what a journal had not synced. Hosts of
-/// namespaces have no journal.
+/// Checks that all errors in the journals since the time `since` are known or `expected`, and that Pacemaker finds no
+/// fault in its configuration. Reads the console as well, because a power cut loses what a journal had not synced.
+/// Hosts of namespaces have no journal.
 pub fn must_hold_no_error(lab: &Lab, since: Duration, expected: &[&str]) -> Result<()> {
     let is_vm = host::Kind::of(lab) == host::Kind::Vm;
     if is_vm && has_cluster(lab)? {
@@ -102,14 +103,14 @@ pub fn must_hold_no_error(lab: &Lab, since: Duration, expected: &[&str]) -> Resu
     Err(format!("the journals hold {count} errors that nobody expects: {}", found.join("\n     ")).into())
 }
 
-/// Returns whether Pacemaker has ever run there, because on blank hosts it may not have.
+/// Returns whether a host of the lab has a CIB. Blank hosts have none before their cluster is set up.
 fn has_cluster(lab: &Lab) -> Result<bool> {
     Ok(host::output(lab, host::any_running(lab)?, &["test", "-e", "/var/lib/pacemaker/cib/cib.xml"])?.ok)
 }
 
-/// Returns the errors in the node's journal.
+/// Returns the errors in the node's journal since the time `since`.
 fn journal(lab: &Lab, node: Node, since: Duration) -> Result<Vec<String>> {
-    /// The time of `Nov 25 21:36:00 PROGRAM[PID]: TEXT`.
+    /// The number of characters of the time in `Nov 25 21:36:00 PROGRAM[PID]: TEXT`, with the space after it.
     const TIME: usize = 16;
     let since = format!("--since=@{}", since.as_secs());
     let words = ["journalctl", "--priority=err", &since, "--no-pager", "--quiet", "--no-hostname", "--output=short"];
@@ -117,7 +118,7 @@ fn journal(lab: &Lab, node: Node, since: Duration) -> Result<Vec<String>> {
     Ok(said.lines().map(|line| line.get(TIME..).unwrap_or(line).to_owned()).collect())
 }
 
-/// Returns the errors that came through the node's serial port, or to its syslog.
+/// Returns the errors since the time `since` that arrived through the node's serial port, or in its syslog.
 fn console(lab: &Lab, node: Node, since: Duration, is_error: fn(&str) -> bool) -> Vec<String> {
     let log = std::fs::read(lab.messages(node)).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
@@ -127,12 +128,12 @@ fn console(lab: &Lab, node: Node, since: Duration, is_error: fn(&str) -> bool) -
     messages.map(|(_, message)| message).filter(|message| is_error(message)).map(str::to_owned).collect()
 }
 
-/// Returns whether an error is neither known nor expected. A panic always counts.
+/// Returns whether an error is neither known nor expected, and so fails the scenario. A panic always does.
 fn is_reported(line: &str, expected: &[&str]) -> bool {
     is_panic(line) || !is_known(line) && !expected.iter().any(|words| line.contains(words))
 }
 
-/// Returns whether errors are reported, and harmless or known lines are not. For the lab's self-test.
+/// Returns whether errors are reported, and harmless or known lines are not. The lab's self-test calls it.
 pub fn tells_errors_from_the_rest() -> bool {
     const UNKNOWN: &str = "podman-etcd(etcd)[7]: ERROR: cannot read the data dir: input/output error";
     const FATAL: &str = "etcd[9]: {\"level\":\"fatal\",\"msg\":\"failed to recover\"}";

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::sh::{self, Result};
 
-/// The variable that names a file to which each of several runs adds its numbers of passes and failures, with the
-/// reasons.
+/// The environment variable that names a file of results. Each of several runs adds its numbers of passed and failed
+/// scenarios, with the reasons.
 const COUNTS: &str = "LAB_COUNTS";
 
-/// A scenario that was run.
+/// The result of one scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Done {
     pub name: String,
@@ -20,20 +20,20 @@ pub struct Done {
     pub failed: Option<Failed>,
 }
 
-/// A failure, and the state of the lab at that moment.
+/// The reason of a scenario's failure, and the state of the lab at that moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failed {
     pub why: String,
     pub seen: Vec<String>,
 }
 
-/// The results of scenarios that ran in sequence.
+/// The results of scenarios that ran one after the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     pub done: Vec<Done>,
-    /// Other failures, such as that of a teardown.
+    /// The failures outside of scenarios, such as that of a teardown.
     pub besides: Vec<String>,
-    /// The number of decisions that were replayed.
+    /// The number of agent decisions that were replayed.
     pub replayed: usize,
 }
 
@@ -46,7 +46,7 @@ impl Report {
         Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
     }
 
-    /// Merges the reports of labs that ran in parallel into one, in the order of `names`.
+    /// Merges the reports of labs that ran at the same time into one. The scenarios are in the order of `names`.
     pub fn join(parts: Vec<Self>, names: &[&str]) -> Self {
         let mut all = Self::default();
         for part in parts {
@@ -58,7 +58,7 @@ impl Report {
         all
     }
 
-    /// Returns a line for each failure.
+    /// Returns one line for each failure.
     fn failures(&self) -> Vec<String> {
         let of_scenarios = self.done.iter().filter_map(|done| Some(failure(&done.name, &done.failed.as_ref()?.why)));
         of_scenarios.chain(self.besides.iter().map(|what| failure("besides", what))).collect()
@@ -100,7 +100,7 @@ pub fn failure(name: &str, why: &str) -> String {
     format!("failed: {name}: {}", why.lines().next().unwrap_or_default())
 }
 
-/// Adds this run's numbers to the file that [`COUNTS`] names, if set.
+/// Adds this run's numbers to the file that [`COUNTS`] names. Without that variable it does nothing.
 pub fn count(passed: usize, failures: &[String]) {
     let Some(path) = std::env::var_os(COUNTS) else { return };
     if let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path) {

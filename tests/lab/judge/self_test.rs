@@ -50,14 +50,14 @@ const CHECKS: &[Check] = &[
     ("a reset is told from the rest that QEMU reports", vm::qmp::knows_a_reset),
 ];
 
-/// Runs all checks.
+/// Runs all checks of the self-test, and fails if one of them does.
 pub fn run() -> Result<()> {
     let failed: Vec<&str> = CHECKS.iter().filter(|(_, check)| !check()).map(|(name, _)| *name).collect();
     println!("self-test: {} passed, {} failed", CHECKS.len() - failed.len(), failed.len());
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ").into()) }
 }
 
-/// Returns a write to a cluster of two members that never changed.
+/// Returns an acknowledged write. Its ids are those of a cluster of two members that never changed.
 fn ack(node: Node, key: &str, began: u64, ended: u64, revision: i64) -> Ack {
     let ms = Duration::from_millis;
     Ack { key: key.to_owned(), began: ms(began), ended: ms(ended), node, said: header(node, revision) }
@@ -77,7 +77,8 @@ fn lost_is_seen() -> bool {
     lost == ["b"]
 }
 
-/// Returns whether a write counts as lost if only an earlier try without an answer is in the store.
+/// Returns whether a write counts as lost if the store has its key only at another revision, by an earlier try
+/// without a response.
 fn at_another_revision() -> bool {
     let acks = [ack(Node::Two, "k7", 0, 1, 107)];
     history::lost(&acks, &store(&[("k7", 108)])).len() == 1 && history::lost(&acks, &store(&[("k7", 107)])).is_empty()
@@ -110,7 +111,7 @@ fn two_clusters() -> bool {
     history::forks(&acks, &[]).len() == 1 && history::beside(&acks, &store(&[("a", 8), ("b", 9)])).len() == 1
 }
 
-/// Returns whether a second history is detected in which no revision repeats or goes back, but the end of the first one
+/// Returns whether a second history is detected if no revision repeats or goes back, but the end of the first history
 /// is missing.
 fn begins_above() -> bool {
     let acks = [ack(Node::One, "a", 0, 1, 101), ack(Node::One, "b", 2, 3, 102), ack(Node::Two, "c", 4, 5, 160)];
@@ -141,7 +142,7 @@ fn link(number: u64, author: &str, revision: i64) -> Link {
     Link { number, author: author.to_owned(), revision }
 }
 
-/// Makes steps of the chain, one question every ten milliseconds.
+/// Makes steps of the chain from `deeds`, one request every ten milliseconds.
 fn steps(deeds: Vec<(Node, Deed)>) -> Vec<ChainStep> {
     let at = |place: usize, ms: u64| Duration::from_millis(10 * u64::try_from(place).unwrap_or(0) + ms);
     let step = |(place, (node, deed))| ChainStep { began: at(place, 0), ended: at(place, 5), node, deed };
@@ -160,7 +161,7 @@ fn read(node: Node, link: Link, revision: i64) -> (Node, Deed) {
     (node, Deed::Read { link, said: header(node, revision) })
 }
 
-/// Returns the faults of a chain.
+/// Returns the faults that the judge finds in a chain of these steps.
 fn wrong(deeds: Vec<(Node, Deed)>, end: &Link) -> Vec<String> {
     chain::faults(&steps(deeds), Some(end))
 }
@@ -195,8 +196,8 @@ fn hole() -> bool {
     is_only(&wrong(deeds, &link(4, "node1", 5)), "the chain has a hole: nobody put 3")
 }
 
-/// Returns whether a lost update is detected if both writes got the same revision, as on two nodes that part at one
-/// point. Only the author differs.
+/// Returns whether a lost update is detected if both writes of a number got the same revision. That happens on two
+/// nodes that part at one point. Only the author differs.
 fn lost_update() -> bool {
     let (one, two) = (Node::One, Node::Two);
     let deeds = vec![swapped(one, 1, 2, 0), swapped(one, 2, 3, 2), swapped(two, 2, 3, 2)];
@@ -224,8 +225,8 @@ fn late_update() -> bool {
     wrong(deeds, &link(2, "node1", 3)).iter().any(|fault| fault.starts_with("an update on node2 from the past"))
 }
 
-/// Judges a run in which both nodes take part until 10 ms. From then to 30 ms node 2 runs standalone; then node 1
-/// continues from its own data.
+/// Judges a run with a window that an operator gave up. Both nodes serve until 10 ms, and node 2 runs standalone
+/// until 30 ms. Then node 1 continues from its own data.
 fn judged(more: Ack, there: &[(&str, i64)]) -> Findings {
     let mut writes =
         vec![ack(Node::Two, "before", 0, 5, 2), ack(Node::Two, "alone", 15, 16, 3), ack(Node::One, "after", 40, 41, 3)];

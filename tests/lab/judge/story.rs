@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::host::node::Node;
 use crate::host::state::{self, Lab};
 
-/// The steps of a recovery, in their order.
+/// The steps of a recovery that appear in the logs, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoryStep {
     TokenLost,
@@ -37,22 +37,23 @@ impl StoryStep {
 struct Log {
     path: PathBuf,
     offset: u64,
-    /// The beginning of an incomplete line.
+    /// The beginning of a log line that is not complete yet.
     partial: String,
 }
 
-/// An observer of the survivor's log and the victim's BMC from a moment on.
+/// An observer of a recovery. It reads the survivor's log and the log of the victim's BMC from a moment on.
 pub struct Story {
     victim: Node,
     began: Duration,
     logs: Vec<Log>,
-    /// The time at which each step was first seen, since the beginning.
+    /// The time from that moment until each step was first seen.
     pub steps: BTreeMap<StoryStep, Duration>,
     print: bool,
 }
 
 impl Story {
-    /// Begins now. With `print`, every step and every line of the agent is printed as it comes.
+    /// Begins to observe the recovery now. With `print`, every step and every line of the agent is printed as it
+    /// appears.
     pub fn begin(lab: &Lab, victim: Node, print: bool) -> Self {
         let open = |path: PathBuf| {
             let offset = std::fs::metadata(&path).map_or(0, |meta| meta.len());
@@ -67,7 +68,7 @@ impl Story {
         }
     }
 
-    /// Prints a line of the story with the seconds since the beginning.
+    /// Prints a line with the seconds since the observation began.
     pub fn tell(&self, text: &str) {
         let since = state::since_epoch().saturating_sub(self.began);
         self.tell_at(since, text);
@@ -108,7 +109,7 @@ impl Story {
         }
     }
 
-    /// Returns the step that a line reports.
+    /// Returns the step of the recovery that a log line reports. `None` if it reports none.
     fn step(&self, source: &str, text: &str) -> Option<StoryStep> {
         let victim = self.victim.name();
         let has = |words: &[&str]| words.iter().all(|word| text.contains(word));

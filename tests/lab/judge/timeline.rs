@@ -5,7 +5,7 @@ use std::fs;
 use crate::host::node::NODES;
 use crate::host::state::Lab;
 
-/// Returns all lines by time. Each begins with its time and its source.
+/// Returns the lines of all logs of the lab, sorted by time. Each begins with its time and its source.
 pub fn merged(lab: &Lab) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut files = vec![lab.events(), lab.bmc_log()];

@@ -15,24 +15,25 @@ use crate::sh::Result;
 
 const PAGE: i64 = 2000;
 
-/// A beginning and an end, between which only one node took writes.
+/// The beginning and the end of a time in which only one node took writes, counted from the beginning of the run. An
+/// operator gave these writes up.
 pub type Window = (Duration, Duration);
 
-/// All answers of etcd in a run.
+/// All responses of etcd to the clients of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     pub writes: Vec<Ack>,
     pub chain: Vec<ChainStep>,
 }
 
-/// The final contents of a node.
+/// The final contents of one node's etcd: its store, and the newest number of the chain.
 #[derive(Clone, Debug)]
 pub struct End {
     pub store: Store,
     pub link: Link,
 }
 
-/// The faults in a run's records.
+/// The faults that the judge finds in the records of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     pub lost: Vec<Ack>,
@@ -41,13 +42,13 @@ pub struct Findings {
 }
 
 impl Records {
-    /// Returns the records without those that an operator gave up by name.
+    /// Returns the records without those in the window, which an operator gave up.
     fn kept(&self, (from, to): Window) -> Self {
         self.filtered(|began| !(began > from && began < to))
     }
 
-    /// Returns the records until the end of the window, including those given up, because they form one history as
-    /// well.
+    /// Returns the records until the end of the window. They include those that an operator gave up, because these
+    /// form one history with the earlier ones.
     fn until(&self, (_, to): Window) -> Self {
         self.filtered(|began| began < to)
     }
@@ -59,7 +60,7 @@ impl Records {
         Self { writes, chain: self.chain.iter().filter(is_kept).cloned().collect() }
     }
 
-    /// Returns the contradictions among the answers.
+    /// Returns the pairs of responses that contradict each other.
     fn forks(&self) -> Vec<Fork> {
         let mut writes = self.writes.clone();
         writes.extend(chain::writes(&self.chain));
@@ -67,8 +68,8 @@ impl Records {
     }
 }
 
-/// Judges the records. Writes that were given up need not exist. But the earlier records must form one history with
-/// those given up, and one with the later records.
+/// Judges the records of a run. Writes in the window `given_up` need not exist in the end. But the earlier records
+/// must form one history with them, and one with the later records.
 pub fn findings(records: &Records, given_up: Option<Window>, ends: &[End]) -> Findings {
     let mut found = Findings::default();
     let mut kept = records.clone();
@@ -95,25 +96,25 @@ fn add<T: PartialEq>(all: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
     }
 }
 
-/// The result of a run of writers.
+/// The result of a run of writers, with all faults.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     pub acknowledged: usize,
     pub lost: Vec<Ack>,
     pub forks: Vec<Fork>,
-    /// The faults of the number that only grows by one.
+    /// The faults of the chain, the number that two clients raise by one.
     pub chain: Vec<String>,
-    /// True if the stores of both nodes differ.
+    /// True if the stores of the two nodes differ.
     pub diverged: bool,
-    /// The longest time without an acknowledgement.
+    /// The longest time without an acknowledged write.
     pub gap: Duration,
     /// The number of acknowledged writes that an operator gave up by name.
     pub given_up: usize,
 }
 
 impl Verdict {
-    /// Returns an error that describes the first fault. Two histories come before lost writes, because those follow
-    /// from them.
+    /// Returns an error that describes the first fault. Two histories come before lost writes, because they cause
+    /// them.
     pub fn must_be_good(&self) -> Result<()> {
         if let Some(fork) = self.forks.first() {
             let (first, second) = (tell(&fork.first), tell(&fork.second));
@@ -147,12 +148,13 @@ fn tell(ack: &Ack) -> String {
 }
 
 impl Writers {
-    /// Stops the writers, reads everything back from both nodes, and judges. Both must be voters again.
+    /// Stops the writers, reads everything back from both nodes, and judges the run. Both members must be voters
+    /// again.
     pub fn judge(&mut self) -> Result<Verdict> {
         self.judge_without(None)
     }
 
-    /// Judges as [`Self::judge`] does, without the writes that an operator gave up by name.
+    /// Judges the run as [`Self::judge`] does, without the writes in the window that an operator gave up.
     pub fn judge_without(&mut self, given_up: Option<Window>) -> Result<Verdict> {
         let mut verdict = self.judge_by(&NODES, given_up)?;
         let [one, two] = etcd::hashes(&self.lab)?;
@@ -160,7 +162,7 @@ impl Writers {
         Ok(verdict)
     }
 
-    /// Stops the writers, reads everything back from these serving nodes, and judges.
+    /// Stops the writers, reads everything back from the nodes `serving`, and judges the run.
     pub fn judge_by(&mut self, serving: &[Node], given_up: Option<Window>) -> Result<Verdict> {
         let records = Records { writes: self.stop()?, chain: self.chain() };
         let ends = serving.iter().map(|node| self.read_back(*node)).collect::<Result<Vec<End>>>()?;
@@ -181,7 +183,7 @@ impl Writers {
         })
     }
 
-    /// Reads every key of this run from one node, linearizably. A busy machine may take more than one try.
+    /// Reads every key of this run from one node by linearizable reads. A busy machine may need more than one try.
     pub fn read_back(&self, node: Node) -> Result<End> {
         let what = format!("the keys can be read from {node}");
         check::eventually(&what, || self.try_read_back(node), Result::is_ok)?

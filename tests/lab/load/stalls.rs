@@ -11,15 +11,16 @@ use std::time::{Duration, Instant};
 
 use crate::sh::Result;
 
-/// The pause between two syncs, which are few compared with those of etcd.
+/// The pause between two syncs. It is long enough to make them few, compared with those of etcd.
 const EVERY: Duration = Duration::from_millis(25);
-/// The longest time that a sync of one page may take on a machine that is merely busy.
+/// The longest time that a sync of one page may take on a machine that is busy but does not stall.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// A beginning and an end, counted from a common start.
+/// The beginning and the end of a stall, counted from the beginning of the run.
 pub type Span = (Duration, Duration);
 
-/// A watch that syncs a page repeatedly, on the disk of the hosts' etcds, and records when that took too long.
+/// A thread that detects stalls of the machine. It repeatedly writes and syncs 4096 bytes on the disk of the hosts'
+/// etcds, and records when that took too long.
 pub struct Stalls {
     seen: Arc<Mutex<Vec<Span>>>,
     stop: Arc<AtomicBool>,
@@ -28,7 +29,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Starts the watch. Times count from `began`.
+    /// Starts the thread, which writes to `path`. The times of the stalls count from `began`.
     pub fn watch(path: PathBuf, began: Instant) -> Result<Self> {
         let mut file = File::create(&path)?;
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -51,7 +52,7 @@ impl Stalls {
         Ok(Self { seen, stop, thread: Some(thread), path })
     }
 
-    /// Returns the stalls so far.
+    /// Returns the stalls of the machine so far.
     pub fn seen(&self) -> Vec<Span> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -67,7 +68,7 @@ impl Drop for Stalls {
     }
 }
 
-/// Returns the part of `span` that is in stalls.
+/// Returns how much of `span` the machine stalled.
 pub fn within(span: Span, stalls: &[Span]) -> Duration {
     stalls.iter().map(|stall| span.1.min(stall.1).saturating_sub(span.0.max(stall.0))).sum()
 }

@@ -13,14 +13,14 @@ use crate::host::{self, Kind};
 use crate::interrupt;
 use crate::sh::Result;
 
-/// Corosync's own count of tokens that were lost in a full membership.
+/// Corosync's statistic that counts the tokens that were lost while all members were there.
 const LOST: &str = "stats.srp.operational_token_lost";
-/// The line that Corosync logs when three quarters of the token's time-out have passed without one.
+/// The line that Corosync logs when three quarters of the token's time-out have passed without a token.
 const NEARLY: &str = "Token has not been received in";
 const LOOK: Duration = Duration::from_secs(10);
 /// The times for which a host freezes, in milliseconds.
 const STALLS: [u64; 7] = [250, 500, 700, 900, 1200, 2000, 2800];
-/// The number of busy processes on each host.
+/// The number of processes on each host that only use a CPU.
 const HOGS: usize = 4;
 const SINK: &str = "use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalPort => 5001, Listen => 5, ReuseAddr => 1) or die; \
                     while (my $c = $s->accept) { 1 while sysread($c, my $b, 65536) }";
@@ -28,7 +28,7 @@ const SOURCE: &str = "use IO::Socket::INET; my $b = 'x' x 65536; while (1) { my 
                       PeerPort => 5001); if ($s) { 1 while syswrite($s, $b) } else { sleep 1 } }";
 const WRITE: &str = "while :; do dd if=/dev/zero of=/var/lib/token-load bs=1M count=128 oflag=dsync status=none; done";
 
-/// Loads both hosts for so many minutes, and prints Corosync's counts.
+/// Loads both hosts for `minutes`, and prints how often Corosync lost its token.
 pub fn run(lab: &Lab, wish: Wish, minutes: u64) -> Result<()> {
     teardown::make_room(lab)?;
     let _guard = teardown::AtEnd(lab);
@@ -64,7 +64,7 @@ pub fn run(lab: &Lab, wish: Wish, minutes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Starts the load of a host. It ends with the host at the latest.
+/// Starts the processes that load a host's network, disk and CPUs. They end with the host at the latest.
 fn start(lab: &Lab, node: Node) -> Result<Vec<Child>> {
     let peer = node.other().ip();
     let mut words: Vec<Vec<&str>> =
@@ -87,14 +87,14 @@ fn count(lab: &Lab, node: Node) -> Result<u64> {
     Ok(number.ok_or_else(|| format!("corosync-cmapctl has no {LOST}: {told}"))??)
 }
 
-/// Returns the number of times that either Corosync logged a late token.
+/// Returns how often Corosync logged a late token on either host.
 fn nearly(lab: &Lab) -> usize {
     let log = |node| std::fs::read_to_string(lab.messages(node)).unwrap_or_default();
     NODES.into_iter().map(|node| log(node).matches(NEARLY).count()).sum()
 }
 
-/// Freezes a host for growing times, and prints from which one on the token is lost. Waits for a host that is fenced
-/// because of that.
+/// Freezes a host for longer and longer times, and prints from which time on Corosync loses its token. If the host is
+/// fenced because of that, it waits for the host's return.
 fn stalls(lab: &Lab) -> Result<()> {
     for millis in STALLS {
         interrupt::check()?;

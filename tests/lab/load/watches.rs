@@ -24,16 +24,16 @@ use crate::load::writer::Writers;
 use crate::programs::etcdctl::{Etcdctl, Running};
 use crate::sh::Result;
 
-/// The key of each reported write, by its revision.
+/// The key of each write that an etcd watch reported, by its revision.
 type Told = BTreeMap<i64, String>;
 
-/// Returns the writes that were acknowledged from revision `first` on, and not reported.
+/// Returns the writes that were acknowledged from revision `first` on and that the etcd watch did not report.
 fn untold(acknowledged: &[Ack], told: &Told, first: i64) -> Vec<Ack> {
     let later = acknowledged.iter().filter(|ack| ack.said.revision >= first);
     later.filter(|ack| told.get(&ack.said.revision) != Some(&ack.key)).cloned().collect()
 }
 
-/// Waits until the watch has reported everything that is acknowledged now.
+/// Waits until an etcd watch has reported every write that is acknowledged now.
 fn has_told_all(who: &str, writers: &Writers, first: i64, mut told: impl FnMut() -> Result<Told>) -> Result<()> {
     let acknowledged = writers.acknowledged();
     let what = format!("{who} has told every acknowledged write");
@@ -41,14 +41,14 @@ fn has_told_all(who: &str, writers: &Writers, first: i64, mut told: impl FnMut()
     eventually(&what, look, |missing| missing.as_ref().is_ok_and(Vec::is_empty))?.map(drop)
 }
 
-/// A watch by `etcdctl watch`. It requires a leader, and may end without one; then it begins again after the last
-/// revision that it reported.
+/// A watch by `etcdctl watch`, which requires a leader and may end without one. The next call of `look` then starts
+/// it again after the last reported revision.
 pub struct ByEtcdctl {
     etcdctl: Etcdctl,
     prefix: String,
     log: PathBuf,
     first: i64,
-    /// The reports of watches that have ended.
+    /// The reports of `etcdctl watch` processes that have ended.
     told: Told,
     ends: Vec<String>,
     now: Running,
@@ -75,7 +75,7 @@ impl ByEtcdctl {
         Ok(())
     }
 
-    /// Returns all reports. Starts the watch again if it has ended.
+    /// Returns all reported writes. Starts `etcdctl watch` again if it has ended.
     fn look(&mut self) -> Result<Told> {
         if !self.now.goes_on() {
             let said = self.now.said();
@@ -102,7 +102,7 @@ fn start(etcdctl: &Etcdctl, prefix: &str, from: i64, log: &Path) -> Result<Runni
     etcdctl.start(&["watch", "--prefix", prefix, &format!("--rev={from}"), "--write-out=json"], log)
 }
 
-/// Parses the events in the output of `etcdctl watch`. An incomplete line has none yet.
+/// Parses the events in the output of `etcdctl watch`. A line that is not complete yet is left out.
 fn events(said: &str) -> Result<Told> {
     let mut told = Told::new();
     let answers = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -117,7 +117,7 @@ fn events(said: &str) -> Result<Told> {
     Ok(told)
 }
 
-/// A watch that does not require a leader. etcd may break the connection, but must not cancel the watch.
+/// An etcd watch that does not require a leader. etcd may break its connection, but must not cancel it.
 pub struct WithoutLeader {
     shared: Arc<Shared>,
     first: i64,
@@ -132,7 +132,7 @@ struct Shared {
 struct State {
     told: Told,
     begun: usize,
-    /// etcd's reasons for a cancelled watch.
+    /// The reasons that etcd gave when it canceled the watch.
     cancelled: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ impl Drop for WithoutLeader {
     }
 }
 
-/// Watches until `stop` is set. A broken connection is made anew.
+/// Runs the watch on `node` until `stop` is set. Connects again when the connection breaks.
 async fn follow(shared: &Shared, tls: &TlsOptions, node: Node, prefix: &str, first: i64) {
     while !shared.stop.load(Ordering::SeqCst) {
         let from = shared.state().told.keys().next_back().map_or(first, |last| last + 1);
@@ -192,7 +192,7 @@ async fn follow(shared: &Shared, tls: &TlsOptions, node: Node, prefix: &str, fir
     }
 }
 
-/// Records the events of an answer, and returns whether the watch continues.
+/// Records the events of a response to the watch, and returns whether the watch continues.
 fn take(shared: &Shared, answer: &WatchResponse) -> bool {
     let mut state = shared.state();
     if answer.canceled() {

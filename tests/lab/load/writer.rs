@@ -19,22 +19,22 @@ use crate::load::chain::{self, ChainStep, Deed, Link};
 use crate::load::stalls::{Span, Stalls};
 use crate::sh::{self, Result};
 
-/// The load of a run.
+/// The kind and number of clients that write to etcd in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// The number of parallel writers. Each switches to the other endpoint when a write fails.
+    /// The number of clients that write in parallel. Each switches to the other endpoint when a write fails.
     writers: usize,
-    /// The pause between a writer's writes.
+    /// The pause of a client between two writes.
     between: Duration,
-    /// The interval at which the watch writes to each node.
+    /// The interval between the writes of a client that uses only one node.
     watch_every: Duration,
-    /// The interval at which the chain is read, and extended, through each node.
+    /// The interval at which one client extends the chain, and another one reads it, through each node.
     chain_every: Duration,
 }
 
 impl Load {
-    /// Returns a load for slower hosts. Without it, an emulated core would spend all its time on the writes, and on a
-    /// TLS handshake after each failed one.
+    /// Returns this load with longer pauses on slower hosts. Otherwise an emulated core would have no time for anything but writes, and
+    /// for a TLS handshake after each failed one.
     fn stretched(self) -> Self {
         Self {
             between: sh::patience(self.between),
@@ -45,8 +45,8 @@ impl Load {
     }
 }
 
-/// A load of a hundred writes a second, so that one is nearly always in flight. The machine's cores stay free for the
-/// clusters: with a pause of 5 ms, etcd and the writers took half a core of a slow machine for each lab.
+/// A load of a hundred writes a second, so that a write is nearly always in flight. The machine's cores stay free for the clusters. With
+/// a pause of 5 ms, etcd and the writers took half a core of a slow machine for each lab.
 pub const STEADY: Load = Load {
     writers: 4,
     between: Duration::from_millis(20),
@@ -54,9 +54,8 @@ pub const STEADY: Load = Load {
     chain_every: Duration::from_millis(200),
 };
 
-/// A load of one write after the other. Between two of them the newest acknowledged entry is in both logs, and
-/// committed in neither. With several writers, the next entry, which carries the commit index, nearly always follows at
-/// once.
+/// A load of one write after the other. Between two writes, the newest acknowledged entry is in both logs, and committed in neither. With
+/// several writers, the next entry, which carries the commit index, nearly always follows at once.
 pub const ONE_BY_ONE: Load = Load {
     writers: 1,
     between: Duration::from_millis(10),
@@ -64,7 +63,7 @@ pub const ONE_BY_ONE: Load = Load {
     chain_every: Duration::from_secs(1),
 };
 
-/// A load of many parallel writers, like the clients of a busy API server: entries are always in flight.
+/// A load of many parallel writers, like the clients of a busy API server. Entries are always in flight.
 pub const SIXTEEN: Load = Load {
     writers: 16,
     between: Duration::from_millis(20),
@@ -72,20 +71,20 @@ pub const SIXTEEN: Load = Load {
     chain_every: Duration::from_millis(200),
 };
 
-/// The limit for the first few hundred writes. Nothing is measured before they are there.
+/// The time-out for the first few hundred writes, before which no scenario measures anything.
 pub const FIRST_WRITES: Duration = Duration::from_secs(120);
-/// The number of writes that show that a node takes writes again.
+/// The number of acknowledged writes that show that a node takes writes again.
 const SOME_WRITES: usize = 5;
-/// The time after which a write counts as failed, and the writer tries another one through the other endpoint.
+/// The time after which a write without a response counts as failed. The client then tries another key through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
-/// The pause after a failure, because a refused connection fails at once and would be retried all the time.
+/// The pause after a failed write. A refused connection fails at once, and would be tried again all the time.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// The size of a value that only fills the database, and the number of such values in flight.
+/// The size in bytes of a value that only fills the database. [`FILLERS`] such values are in flight.
 const FILLING: usize = 1 << 20;
 const FILLERS: u32 = 4;
 
-/// Fills the database with so many megabytes, which etcd's log then holds as well.
+/// Fills the database with that many megabytes. etcd's log then holds them as well.
 pub fn fill(lab: &Lab, megabytes: u32) -> Result<()> {
     let network = File::open(net::client_handle(lab))?;
     let tls = etcd::tls(lab)?;
@@ -115,7 +114,7 @@ async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
     Ok(())
 }
 
-/// The running writers, watch and chain.
+/// The running clients of a [`Load`]: writers, single-node writers, and the chain's clients.
 pub struct Writers {
     pub(crate) lab: Lab,
     shared: Arc<Shared>,
@@ -130,13 +129,13 @@ struct Shared {
     stop: AtomicBool,
     acks: Mutex<Vec<Ack>>,
     chain: Mutex<Vec<ChainStep>>,
-    /// The records on disk, for debugging a failed run.
+    /// The file to which all acknowledged writes are appended, for debugging a failed run.
     acks_file: Mutex<File>,
     chain_file: Mutex<File>,
 }
 
 impl Writers {
-    /// Starts them at the client's place on the network.
+    /// Starts the clients in the network namespace of the lab's client.
     pub fn start(lab: &Lab, load: Load) -> Result<Self> {
         let label = state::since_epoch().as_millis();
         let file = |what: &str| File::create(lab.dir().join(format!("{what}-{label}.tsv")));
@@ -162,12 +161,12 @@ impl Writers {
         Ok(Self { lab: lab.clone(), shared, stalls, thread: Some(thread) })
     }
 
-    /// Returns the time since the writers began, which is the clock of their acknowledgements.
+    /// Returns the time since the writers began, from which all times of their responses count.
     pub fn now(&self) -> Duration {
         self.shared.began.elapsed()
     }
 
-    /// Returns the number of acknowledged writes.
+    /// Returns the number of writes acknowledged so far.
     pub fn count(&self) -> usize {
         lock(&self.shared.acks).len()
     }
@@ -177,7 +176,7 @@ impl Writers {
         lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
     }
 
-    /// Waits until each node has acknowledged some writes that begin from now on, as a part of the proof of a good end.
+    /// Waits until each node has acknowledged some writes that begin from now on. Scenarios need that for a good end.
     pub fn wait_on_each(&self) -> Result<()> {
         let moment = self.now();
         let has_some = |acks: &[Ack], node| {
@@ -204,7 +203,7 @@ impl Writers {
         &self.shared.prefix
     }
 
-    /// Stops the writers, and returns all acknowledgements.
+    /// Stops the writers, and returns all acknowledged writes.
     pub fn stop(&mut self) -> Result<Vec<Ack>> {
         self.shared.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -213,13 +212,12 @@ impl Writers {
         Ok(self.acknowledged())
     }
 
-    /// Returns the longest time without an acknowledgement, from the first one until now, and when it began.
+    /// Returns the longest time without an acknowledged write, from the first one until now, and when it began.
     pub fn longest_gap(&self) -> (Duration, Duration) {
         self.longest_beside(&[])
     }
 
-    /// Returns [`Self::longest_gap`] less the machine's own stalls: the time for which etcd and its agents made clients
-    /// wait.
+    /// Returns [`Self::longest_gap`] less the machine's own stalls. That is the time for which etcd and its agents made clients wait.
     pub fn longest_wait(&self) -> (Duration, Duration) {
         self.longest_beside(&self.stalls.seen())
     }
@@ -285,8 +283,8 @@ async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
     Ok(())
 }
 
-/// Runs a writer: one write after the other, each until one try is acknowledged, through either endpoint. Each try has
-/// a key of its own, because a try without an answer proves nothing about the acknowledged one.
+/// Runs a client that writes one key after the other. It tries each write through either endpoint until a try is acknowledged. Each try
+/// has a key of its own, because a try without a response proves nothing about the acknowledged one.
 async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;
@@ -306,7 +304,7 @@ async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, betwee
     }
 }
 
-/// Runs the watch, which writes only through one node, so that a node that takes writes on its own is always detected.
+/// Runs a client that writes through one node only, so that the run detects a node that takes writes on its own.
 async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let mut endpoint = Endpoint::new(node);
     let mut count = 0_u64;
@@ -320,7 +318,7 @@ async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// Extends the chain through only one node. Both nodes' clients put the same numbers, and compete. The later one
+/// Runs a client that extends the chain through one node only. The clients of both nodes put the same numbers, and compete. The later one
 /// receives the present number, and tries again at once.
 async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
@@ -347,7 +345,7 @@ async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// Reads the chain through only one node.
+/// Runs a client that reads the chain through one node only.
 async fn look(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);
@@ -359,8 +357,8 @@ async fn look(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// A node and the connection to it, made anew after each failure. Otherwise a connection to a host without power would
-/// be waited for long after the host is back.
+/// A node with a connection to its etcd that is made anew after each failure. An old connection to a host without power would hang long
+/// after the host's return.
 struct Endpoint {
     node: Node,
     client: Option<Client>,
@@ -386,7 +384,7 @@ impl Endpoint {
         etcd::header(answer.header())
     }
 
-    /// Reads the chain's number in time, and records it.
+    /// Reads the newest number of the chain, and records the response. `None` if none arrives in time.
     async fn look(&mut self, shared: &Shared, lab: &Lab, key: &str) -> Option<Link> {
         let began = shared.began.elapsed();
         let read = async { chain::read(self.client(lab).await?, key).await };
@@ -394,8 +392,8 @@ impl Endpoint {
         self.record(shared, began, deed).1
     }
 
-    /// Puts the number after `known`. Returns whether it was put, and the present number. A try without an answer is
-    /// recorded as one.
+    /// Puts the number after `known`. Returns whether that was acknowledged, and the present number. A try without a response is
+    /// recorded, too.
     async fn swap(
         &mut self,
         shared: &Shared,
@@ -429,7 +427,7 @@ impl Endpoint {
     }
 }
 
-/// Runs `cargo lab write`.
+/// Runs the command `cargo lab write`.
 pub fn by_hand(lab: &Lab, seconds: &str) -> Result<()> {
     let seconds: u64 = seconds.parse().map_err(|_| format!("'{seconds}' is no number of seconds"))?;
     let mut writers = Writers::start(lab, STEADY)?;

@@ -5,16 +5,17 @@ use etcd_client::{Client, Compare, CompareOp, KeyValue, Txn, TxnOp, TxnOpRespons
 use super::{Deed, Link};
 use crate::cluster::etcd;
 
-/// The key of the number, below a run's prefix.
+/// The etcd key of the chain's number, below a run's prefix.
 pub const KEY: &str = "chain";
 
-/// Reads the number, linearizably.
+/// Reads the chain's number by a linearizable read.
 pub async fn read(client: &mut Client, key: &str) -> Option<Deed> {
     let answer = client.get(key, None).await.ok()?;
     Some(Deed::Read { link: link(answer.kvs())?, said: etcd::header(answer.header())? })
 }
 
-/// Puts the next number after `known` if etcd still holds `known`. Otherwise returns the number that etcd holds.
+/// Puts the chain's next number after `known`, if etcd still holds `known`. Otherwise returns the number that etcd
+/// holds.
 pub async fn swap(client: &mut Client, key: &str, known: &Link, author: &str) -> Option<Deed> {
     let number = known.number + 1;
     let unchanged = Compare::mod_revision(key, CompareOp::Equal, known.revision);

@@ -10,24 +10,24 @@ use crate::host::node::Node;
 use crate::judge::history::{Ack, Header};
 pub use clients::{KEY, read, swap};
 
-/// A value of the number.
+/// One number of the chain: a value that a client put into etcd in the place of the number before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub number: u64,
-    /// The client and its try. They identify the write, because two nodes that run standalone can put the same number
-    /// at one revision.
+    /// The client that put the number, and its try. They identify the write, because two nodes that run standalone
+    /// can put the same number at one revision.
     pub author: String,
-    /// The revision of the change.
+    /// The store's revision at which the number was put.
     pub revision: i64,
 }
 
 impl Link {
-    /// Returns the value before the first write.
+    /// Returns the number 0, which the chain has before the first write.
     pub fn none() -> Self {
         Self { number: 0, author: "nobody".to_owned(), revision: 0 }
     }
 
-    /// Returns the text of the value in etcd.
+    /// Returns the value that etcd stores for a number.
     fn text(number: u64, author: &str) -> String {
         format!("{number} {author}")
     }
@@ -44,18 +44,19 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// The result of one question.
+/// The response of etcd to one request of a chain's client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// etcd acknowledged the next number. `onto` is the revision that was compared.
+    /// A put of the next number that etcd acknowledged. `onto` is the revision of the number before it, which was
+    /// compared.
     Swapped { link: Link, onto: i64, said: Header },
-    /// etcd did not answer: the next number may exist, or may appear later.
+    /// A put to which etcd did not respond. The number may exist, or may appear later.
     Tried { number: u64, author: String },
-    /// A linearizable read, or the value that a refused swap returned.
+    /// The result of a linearizable read, or the number that a refused put returned.
     Read { link: Link, said: Header },
 }
 
-/// A question with its times, which count from the beginning of the run.
+/// A request of a chain's client and its response. The times count from the beginning of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainStep {
     pub began: Duration,
@@ -65,7 +66,7 @@ pub struct ChainStep {
 }
 
 impl ChainStep {
-    /// Returns the number in etcd's answer.
+    /// Returns the number in etcd's response. `None` if there was no response.
     fn link(&self) -> Option<&Link> {
         match &self.deed {
             Deed::Swapped { link, .. } | Deed::Read { link, .. } => Some(link),
@@ -82,7 +83,7 @@ impl ChainStep {
     }
 }
 
-/// Returns the acknowledged swaps as writes.
+/// Returns the acknowledged puts of the chain as writes, for [`crate::judge::history`].
 pub fn writes(steps: &[ChainStep]) -> Vec<Ack> {
     let write = |step: &ChainStep| match &step.deed {
         Deed::Swapped { link, said, .. } => Some(step.answer(format!("the chain's {}", link.number), *said)),
@@ -91,7 +92,7 @@ pub fn writes(steps: &[ChainStep]) -> Vec<Ack> {
     steps.iter().filter_map(write).collect()
 }
 
-/// Returns the reads, each with the revision of the whole store at its answer.
+/// Returns the reads of the chain, each with the revision that the whole store had then.
 pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
     let read = |step: &ChainStep| match &step.deed {
         Deed::Read { link, said } => Some(step.answer(format!("a read of the chain's {}", link.number), *said)),
@@ -100,8 +101,8 @@ pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
     steps.iter().filter_map(read).collect()
 }
 
-/// Returns the faults of the chain as text. The list is empty if all answers fit one etcd. `end` is the value in the
-/// store afterwards, if known.
+/// Returns the faults of the chain as text. The list is empty if all responses fit one etcd. `end` is the number in
+/// the store afterwards, if known.
 ///
 /// These are all faults that a register can have, because each number is put once and under a unique name.
 pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
@@ -116,7 +117,8 @@ pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
     found
 }
 
-/// Returns each number that was seen or acknowledged. Two values for one number mean a lost update.
+/// Returns each number of the chain that was read or acknowledged. Adds a lost update to `found` if there are two
+/// values for one number.
 fn by_number<'a>(steps: &'a [ChainStep], end: Option<&'a Link>, found: &mut Vec<String>) -> BTreeMap<u64, &'a Link> {
     let mut links: BTreeMap<u64, &Link> = BTreeMap::new();
     for link in steps.iter().filter_map(ChainStep::link).chain(end) {
@@ -134,7 +136,7 @@ fn falling(links: &BTreeMap<u64, &Link>) -> Vec<String> {
     wrong.map(|(lower, higher)| format!("the chain's revisions fall: {lower}, then {higher}")).collect()
 }
 
-/// Returns the numbers that were tried, with their authors, acknowledged or not.
+/// Returns the numbers that clients tried to put, each with its author, acknowledged or not.
 fn tried(steps: &[ChainStep]) -> BTreeSet<(u64, &str)> {
     let tried = steps.iter().filter_map(|step| match &step.deed {
         Deed::Swapped { link, .. } => Some((link.number, link.author.as_str())),
@@ -151,7 +153,7 @@ fn strangers(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     unknown.map(|link| format!("nobody wrote {link}, which is there")).collect()
 }
 
-/// Finds numbers that no client tried to put, below one that exists.
+/// Finds numbers that no client tried to put although a higher number exists.
 fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let tried: BTreeSet<u64> = tried(steps).into_iter().map(|(number, _)| number).collect();
     let highest = links.keys().next_back().copied().unwrap_or(0);
@@ -159,7 +161,7 @@ fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     missing.map(|number| format!("the chain has a hole: nobody put {number}, and it goes on to {highest}")).collect()
 }
 
-/// Finds swaps that were not put onto the number before theirs.
+/// Finds acknowledged puts of a number that did not replace the number before it.
 fn misplaced(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let wrong = steps.iter().filter_map(|step| {
         let Deed::Swapped { link, onto, .. } = &step.deed else { return None };
@@ -176,8 +178,8 @@ fn unknown_in_the_end(steps: &[ChainStep], end: Option<&Link>) -> Option<String>
     (highest.number > end.number).then(|| format!("an update was lost: {highest}, and the store ends with {end}"))
 }
 
-/// Finds stale answers: reads that see less than was answered before they began, and swaps that do not raise the
-/// number.
+/// Finds stale responses. These are reads of a lower number than was in a response before they began, and puts that
+/// do not raise the number.
 fn stale(steps: &[ChainStep]) -> Vec<String> {
     let mut found = Vec::new();
     let mut by_begin: Vec<(&ChainStep, &Link)> = steps.iter().filter_map(|step| Some((step, step.link()?))).collect();
