@@ -9,14 +9,14 @@ use crate::random::Random;
 use crate::sh::{self, Result};
 pub use swap::{Both, Copied, NotMounted, Outage, PutBack, Return, Swap, draws_every_swap};
 
-/// A node by its role at the beginning of the run.
+/// The role of a node in etcd at the beginning of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Leader,
     Follower,
 }
 
-/// The kinds of runs, by the names that `--kind` accepts.
+/// The kinds of runs. `--kind` accepts their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     LeaderCut,
@@ -70,7 +70,8 @@ impl Kind {
         })
     }
 
-    /// Returns whether the kind only needs control of the machines' power.
+    /// Returns whether the kind needs nothing but control of the machines' power, so that virtual machines can run
+    /// it.
     fn is_for_vms(self) -> bool {
         match self {
             Self::LeaderCut | Self::FollowerCut | Self::BothCut | Self::SurvivorKilled => true,
@@ -84,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// Refuses a kind that virtual machines do not support.
+    /// Returns an error for a kind that virtual machines do not support.
     pub fn check_for_vms(self) -> Result<()> {
         if self.is_for_vms() {
             return Ok(());
@@ -94,35 +95,38 @@ impl Kind {
     }
 }
 
-/// The return of two nodes that were both cut.
+/// The way in which two nodes return after both have lost power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Back {
-    /// Both are switched on, `first` earlier by `apart`.
+    /// Both nodes are switched on: `first`, and after the time `apart` the other one.
     Both { first: Role, apart: Duration },
-    /// Only this one is switched on, and has to refuse; then the other one, too.
+    /// Only the node with this role is switched on, and has to refuse to serve. Then the other one is switched on,
+    /// too.
     OneThenTheOther(Role),
-    /// Only this one is switched on, and has to refuse; then an operator gives the other one up by name.
+    /// Only the node with this role is switched on, and has to refuse to serve. Then an operator gives the other node
+    /// up by name.
     OneByConfirmation(Role),
 }
 
-/// A run in which both nodes get a shutdown that hangs, and then lose each other.
+/// A failure in which both nodes get a shutdown that hangs, and then lose each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShutDown {
     pub first: Role,
-    /// The time between the two shutdowns.
+    /// The time between the shutdowns of the two nodes.
     pub apart: Duration,
     /// The time from the second shutdown to the partition.
     pub parted: Duration,
-    /// True if the BMCs stay reachable meanwhile.
+    /// True if the BMCs stay reachable during the partition.
     pub bmcs: bool,
     pub lasts: Duration,
 }
 
-/// The end of Pacemaker on a node that stays up.
+/// The way in which Pacemaker ends on a node that stays up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// In good order, with its node in maintenance. The node's cable may be out for a while as well. The maintenance
-    /// ends before or after the other node is back.
+    /// Pacemaker ends in good order, while its node is in maintenance. With `cable` the node's cable is out for that
+    /// time, and then until the other node is cut. The maintenance ends before the other node is back if `over_alone`
+    /// is true, and otherwise afterwards.
     Maintenance {
         cable: Option<Duration>,
         over_alone: bool,
@@ -130,39 +134,39 @@ pub enum End {
     Killed,
 }
 
-/// A run in which Pacemaker ends on one node while etcd continues, and the other node loses power. Pacemaker returns in
-/// the same boot.
+/// A failure in which Pacemaker ends on one node while etcd continues, and the other node loses power. Then Pacemaker
+/// returns in the same boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacemakerEnds {
-    /// The node on which Pacemaker ends.
+    /// The role of the node on which Pacemaker ends.
     pub left: Role,
     pub end: End,
-    /// The time from there to the other node's power cut.
+    /// The time from Pacemaker's end to the other node's power cut. With a pulled cable, its time comes before.
     pub after: Duration,
-    /// True if an operator then grants quorum to the remaining node.
+    /// True if an operator then grants quorum to the node on which Pacemaker has returned.
     pub unblocked: bool,
-    /// The time for which the other node stays off.
+    /// The time for which the node without power stays off.
     pub away: Duration,
 }
 
-/// A run in which one node loses power, and the agent on the other one is killed in the middle of its recovery.
+/// A failure in which one node loses power, and the agent on the other node is killed in the middle of its recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentKilled {
     pub victim: Role,
-    /// The time from the recovery's first log line to the kill.
+    /// The time from the first log line of the recovery to the agent's kill.
     pub after: Duration,
-    /// The additional time that podman takes to launch etcd.
+    /// The time by which podman takes longer to launch etcd.
     pub slow: Duration,
-    /// True if etcd is stopped on that node afterwards.
+    /// True if etcd is stopped on the surviving node after the agent's kill.
     pub stopped: bool,
 }
 
-/// The blow of a run.
+/// The failure that a run causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
-    /// One node loses power.
+    /// The node with this role loses power.
     Cut(Role),
-    /// Both lose power, `first` earlier by `apart`.
+    /// Both nodes lose power: `first`, and after the time `apart` the other one.
     Both {
         first: Role,
         apart: Duration,
@@ -173,38 +177,38 @@ pub enum Blow {
         victim: Role,
         after: Duration,
     },
-    /// One node loses power, and etcd's disk with it.
+    /// The node with this role loses power, and etcd's disk with it.
     Disk(Role),
-    /// Both lose power at once, and one of them etcd's disk with it.
+    /// Both nodes lose power at once, and the node with this role also loses etcd's disk.
     BothAndDisk(Role),
     ShutDown(ShutDown),
     PacemakerEnds(PacemakerEnds),
     AgentKilled(AgentKilled),
-    /// A node boots with another data dir than it left. Only an explicit `--kind` draws this.
+    /// A node boots with another data dir than it left. A run has this failure only if `--kind` names it.
     Swap(Swap),
 }
 
-/// A drawn run.
+/// The random choices of one run, all from its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
     pub seed: u64,
     pub kind: Kind,
-    /// The time for which the writers work before the blow.
+    /// The time for which the writers work before the failure.
     pub before: Duration,
-    /// Seconds from the power button to the boot of a host.
+    /// The seconds from the power button to the boot of a host.
     pub boot_delay: u64,
     pub blow: Blow,
 }
 
-/// The least boot delay of a fenced node, in seconds. If the other node still counts it as a member, it hears of its
-/// own fencing with the next membership. That takes the token's time-out and the consensus (6.6 s). A node that is back
-/// before then takes the message for itself, and its Pacemaker ends for good ("allegedly just fenced"). No real machine
-/// boots that fast.
+/// The least boot delay of a fenced node, in seconds. If the other node still counts it as a member, Corosync
+/// delivers the notice of its fencing with the next membership. That takes the token's time-out and the consensus
+/// (6.6 s). A node that is back before that receives the notice of its own fencing. Its Pacemaker then ends for good
+/// ("allegedly just fenced"). No real machine boots that fast.
 const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
 impl Draw {
-    /// Draws a run. `only` fixes the kind. `confirms` is false for the shell agent, which has no confirmation by an
-    /// operator.
+    /// Draws the random choices of a run from `seed`. `only` fixes the kind. `confirms` is false for the shell agent,
+    /// which has no confirmation by an operator.
     pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
         let mut random = Random::new(seed);
         let drawn = match random.below(20) {
@@ -246,15 +250,15 @@ impl Draw {
         Self { seed, kind, before, boot_delay, blow }
     }
 
-    /// Draws a run for virtual machines as [`Draw::new`] does. Only kinds that cut their power are possible, because
-    /// the lab controls nothing else there. All times are stretched by the machines' slowness.
+    /// Draws the random choices of a run for virtual machines, as [`Draw::new`] does. Only kinds that cut their power
+    /// are possible, because the lab controls nothing else there. All times are stretched by the machines' slowness.
     pub fn for_vms(seed: u64, only: Option<Kind>) -> Self {
         let drawn = Self::new(seed, only, true);
         let draw = if drawn.kind.is_for_vms() { drawn } else { Self::new(seed, Some(Kind::BothCut), true) };
         Self { before: sh::patience(draw.before), boot_delay: 0, blow: draw.blow.stretched(), ..draw }
     }
 
-    /// Describes the blow.
+    /// Describes the failure of the run.
     pub fn words(&self) -> String {
         match self.blow {
             Blow::Cut(role) => format!("{} cut", role.word()),
@@ -281,7 +285,7 @@ impl Draw {
 }
 
 impl Blow {
-    /// Returns the errors that programs rightly log during this blow.
+    /// Returns the errors that programs rightly log during this failure.
     pub fn errors(self) -> &'static [&'static str] {
         match self {
             // The BMC of the node that is given up is unreachable: for its fence device, and for Pacemaker, which tries
@@ -358,7 +362,8 @@ impl AgentKilled {
     }
 }
 
-/// Draws a shutdown. The partition comes before or after the stops have begun, and lasts for a monitor or two.
+/// Draws a shutdown of both nodes. The partition comes before or after the stops have begun, and lasts for one or two
+/// monitors.
 fn shut_down(random: &mut Random) -> ShutDown {
     ShutDown {
         first: Role::drawn(random),
@@ -369,8 +374,8 @@ fn shut_down(random: &mut Random) -> ShutDown {
     }
 }
 
-/// Draws the end of Pacemaker. Half of the draws use maintenance. A killed Pacemaker's node is fenced within seconds,
-/// unless the other node loses power first.
+/// Draws the way in which Pacemaker ends. Half of the draws use maintenance. After a kill the node is fenced within
+/// seconds, unless the other node loses power first.
 fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
     let left = Role::drawn(random);
     let end = if random.below(2) == 0 {
@@ -389,15 +394,17 @@ fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
     }
 }
 
-/// Draws a kill of the agent. A recovery takes a second; with a slow podman, most of that is the launch.
+/// Draws the moment of the agent's kill. A recovery takes a second. With a slow podman, most of it is the launch of
+/// etcd.
 fn agent_killed(random: &mut Random) -> AgentKilled {
     let slow = if random.below(2) == 0 { Duration::ZERO } else { random.up_to(Duration::from_secs(8)) };
     let victim = Role::drawn(random);
     AgentKilled { victim, after: random.up_to(Duration::from_millis(900) + slow), slow, stopped: random.below(2) == 0 }
 }
 
-/// Draws two power cuts. In half of the draws they are seconds apart, before any node has noticed. The other half
-/// spreads over detection, fencing, recovery and the first time in which a node runs standalone.
+/// Draws the power cuts of both nodes. In half of the draws they are at most three seconds apart, so that no node has
+/// noticed the first cut. The other half spreads over detection, fencing, recovery and the first time in which a node
+/// runs standalone.
 fn both(random: &mut Random, confirms: bool) -> Blow {
     let longest = if random.below(2) == 0 { Duration::from_secs(3) } else { Duration::from_secs(14) };
     let first = Role::drawn(random);

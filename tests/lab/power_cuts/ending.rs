@@ -15,23 +15,24 @@ use crate::interrupt;
 use crate::judge::history::{self, Ack};
 use crate::sh::Result;
 
-/// The time in which two healthy nodes become two voters, or refuse.
+/// The time within which two healthy nodes become two voters, or refuse to serve for good.
 const LIMIT: Duration = Duration::from_secs(180);
-/// The time after which the answers of a pair are final if they do not change.
+/// The time after which the state of both nodes is final if it does not change.
 const SETTLED: Duration = Duration::from_secs(30);
-/// The same time while a node waits, because its log gets lines less often.
+/// The time after which the state of both nodes is final while a node waits. It is longer than [`SETTLED`], because a
+/// waiting node logs less often.
 const SETTLED_WHILE_WAITING: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_secs(1);
-/// The attribute with which an operator chooses the data to keep.
+/// The node attribute with which an operator chooses the data to keep.
 const CHOICE: &str = "etcd_primary";
 
-/// The answers of both nodes.
+/// The state of both nodes: serving, refusing to serve, or waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Standing {
     serving: Vec<Node>,
-    /// The exit reasons of nodes on which Pacemaker has not started etcd.
+    /// The nodes on which Pacemaker has not started etcd, each with the exit reason of its last start.
     refusing: Vec<(Node, String)>,
-    /// The last line of the agent's log on each other node.
+    /// The nodes that neither serve nor refuse, each with the last line of the agent's log.
     waiting: Vec<(Node, String)>,
 }
 
@@ -52,7 +53,7 @@ impl Standing {
         standing
     }
 
-    /// Returns the time after which answers that stay the same are final.
+    /// Returns the time after which this state is final if it does not change.
     fn settles_within(&self) -> Duration {
         if self.waiting.is_empty() { SETTLED } else { SETTLED_WHILE_WAITING }
     }
@@ -65,14 +66,15 @@ impl Standing {
     }
 }
 
-/// Returns the exit reason of etcd on `node`, as Pacemaker on `by` reports it.
+/// Returns the exit reason of etcd's last failed action on `node`, as Pacemaker on `by` reports it. `None` if there
+/// is no such failure.
 pub(super) fn refusal(lab: &Lab, by: Node, node: Node) -> Option<String> {
     let failures = cluster::failures(lab, by).into_iter();
     let mut of_etcd = failures.filter(|failure| failure.is_on(node) && failure.action.starts_with(cluster::ETCD));
     of_etcd.next_back().map(|failure| failure.reason).filter(|reason| !reason.is_empty())
 }
 
-/// Returns the last line of the agent's log, without the time and the process.
+/// Returns the last line of the agent's log on a node, without the time and the process.
 fn last_words(lab: &Lab, node: Node) -> String {
     let log = std::fs::read(lab.messages(node)).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
@@ -80,13 +82,13 @@ fn last_words(lab: &Lab, node: Node) -> String {
     line.split_once("]: ").map_or(line, |(_, words)| words).to_owned()
 }
 
-/// Fails unless the reason of a refusal names a command or a node.
+/// Fails unless `reason`, the exit reason of a node that refuses to serve, names a command or a node.
 pub(super) fn must_name_something(node: Node, reason: &str) -> Result<()> {
     let names = reason.matches('\'').count() >= 2 || NODES.iter().any(|other| reason.contains(other.name()));
     if names { Ok(()) } else { Err(format!("{node} refuses and names nothing to do: {reason}").into()) }
 }
 
-/// Waits until both nodes are voters, or their answers stay the same for a while. Returns `None` for two voters.
+/// Waits until both nodes are voters, or until their state is final. Returns `None` for two voters.
 fn settle(lab: &Lab) -> Result<Option<Standing>> {
     let began = Instant::now();
     let (mut last, mut since) = (Standing::default(), began);
@@ -133,7 +135,7 @@ pub(super) fn judge(mut scene: Scene<'_>, holder: &Holder) -> Result<Outcome> {
     })
 }
 
-/// Judges a pair of two voters.
+/// Judges a run in which both members vote in the end.
 fn served(scene: Scene<'_>, words: String) -> Result<Outcome> {
     scene.writers.wait_on_each()?;
     let mut outcome = scene.judge()?;
@@ -141,7 +143,9 @@ fn served(scene: Scene<'_>, words: String) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Fails if no disk has the log that held everything, or if a node does not serve and its exit reason names nothing.
+/// Checks the final state of a run without two voters. If no node serves, a disk must have the log with every
+/// acknowledged write. The exit reason of each refusing node must name a command or a node. A waiting node must have
+/// a peer with such a reason.
 fn faults(lab: &Lab, standing: &Standing, holder: &Holder) -> Result<()> {
     if standing.serving.is_empty() {
         is_on_a_disk(lab, holder)?;
@@ -164,7 +168,7 @@ fn faults(lab: &Lab, standing: &Standing, holder: &Holder) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless a disk still has the log that held everything.
+/// Fails unless a disk still has the log with every acknowledged write.
 fn is_on_a_disk(lab: &Lab, holder: &Holder) -> Result<()> {
     let Some(log) = &holder.log else {
         return Err(format!("{} served all the time, and does not any more", holder.node).into());
@@ -178,15 +182,15 @@ fn is_on_a_disk(lab: &Lab, holder: &Holder) -> Result<()> {
     }
 }
 
-/// Types the command that the refusals name, with the node that has the newest data.
+/// Sets the attribute that the exit reasons name to the node with the newest data, as an operator does.
 fn choose(lab: &Lab, node: Node) -> Result<()> {
     lab.event(&format!("the operator chooses the data of {node}"));
     let words = ["crm_attribute", "--name", CHOICE, "--update", node.name()];
     host::must(lab, host::any_running(lab)?, &words).map(drop)
 }
 
-/// Judges a node that serves without its peer on a swapped data dir: it must hold every write that was acknowledged
-/// before.
+/// Judges a node that serves without its peer on a swapped data dir. It must hold every write that was acknowledged
+/// before. Returns the outcome of the run if it does not.
 pub(super) fn serves_alone(scene: &mut Scene<'_>, node: Node, acknowledged: &[Ack]) -> Result<Option<Outcome>> {
     let end = scene.writers.read_back(node)?;
     let lost = history::lost(acknowledged, &end.store).len();

@@ -26,17 +26,17 @@ pub use draw::{Kind, draws_every_swap};
 pub use newest::tells_logs_apart;
 use summary::Summary;
 
-/// The options of a series of runs.
+/// The options of `cargo lab power-cuts`, a series of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Series {
     pub runs: u64,
-    /// The seed of the first run; each later run takes the next number. If it is not given, the clock determines it.
+    /// The seed of the first run. Each later run takes the next number. `None` takes the seed from the clock.
     pub seed: Option<u64>,
-    /// The only kind of runs, if one is given.
+    /// The only kind of runs in the series. `None` draws the kind of each run.
     pub kind: Option<Kind>,
 }
 
-/// The result of a completed run.
+/// The result of a run that came to its end.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub acknowledged: usize,
@@ -45,13 +45,13 @@ pub struct Outcome {
     pub given_up: usize,
     /// The longest time without an acknowledged write.
     pub gap: std::time::Duration,
-    /// The fault, if there is one.
+    /// The fault of the run. `None` if the run is good.
     pub wrong: Option<String>,
-    /// The end of a run in which a data dir was swapped.
+    /// The final state after a run in which a data dir was swapped. `None` for other runs.
     pub ending: Option<Ending>,
 }
 
-/// The final state: whether both nodes vote, and the answer of each.
+/// The final state of a run: whether both members vote, and the state of each node as text.
 #[derive(Clone, Debug)]
 pub struct Ending {
     pub both_vote: bool,
@@ -64,7 +64,7 @@ impl Outcome {
     }
 }
 
-/// Runs the series. It continues after a failure, and fails at the end if there was one.
+/// Runs the series. It continues after a failed run, and fails at the end if there was one.
 pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
     if wish.hosts == host::Kind::Vm {
         series.kind.map_or(Ok(()), Kind::check_for_vms)?;

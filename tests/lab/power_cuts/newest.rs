@@ -9,12 +9,13 @@ use crate::host::node::NODES;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The files of etcd's log, each without the zeros that pad it. etcd only appends to them.
+/// The write-ahead log of an etcd: each file's name and contents, without the zeros that pad it. etcd only appends to
+/// these files.
 #[derive(Debug)]
 pub(super) struct Log(BTreeMap<String, Vec<u8>>);
 
 impl Log {
-    /// Reads the log of a `member` directory.
+    /// Reads the write-ahead log in a `member` directory.
     pub(super) fn of(member: &Path) -> Result<Self> {
         let directory = member.join("wal");
         let entries = fs::read_dir(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -34,7 +35,8 @@ impl Log {
         other.0.iter().all(has)
     }
 
-    /// Returns the directory that holds this log: a data dir's `member`, or one that was moved aside.
+    /// Returns the directory on either node that holds this log or a continuation of it: the `member` of a data dir,
+    /// or one that was moved aside. `None` if there is no such directory.
     pub(super) fn lies_in(&self, lab: &Lab) -> Result<Option<PathBuf>> {
         for node in NODES {
             for dir in [disks::data_dir(lab, node), disks::mount_point(lab, node)] {
@@ -51,7 +53,8 @@ impl Log {
     }
 }
 
-/// Returns whether exactly the logs that etcd appended to count as continuing an older one. For the lab's self-test.
+/// Returns whether [`Log::continues`] accepts a log to which etcd appended, and rejects shorter and rewritten ones.
+/// The lab's self-test calls it.
 pub fn tells_logs_apart() -> bool {
     let log =
         |files: &[(&str, &[u8])]| Log(files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect());

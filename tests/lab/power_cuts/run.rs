@@ -20,17 +20,18 @@ use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
 pub(super) const RETURN_LIMIT: Duration = Duration::from_secs(240);
-/// The time for which a node that booted without its peer is observed, enough for it to wrongly run standalone.
+/// The time for which the lab observes a node that booted without its peer. It is long enough for the node to run
+/// standalone wrongly.
 const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
-/// The log lines of a node that begins to run standalone.
+/// The agent's log lines when a node begins to run standalone.
 const SERVES_ALONE: [&str; 3] = ["announcing that it runs standalone", ": running standalone", "forcing a new cluster"];
 
-/// The parts of a run.
+/// The state of a running power-cut run: its lab, its leader and its writers.
 pub(super) struct Scene<'a> {
     pub(super) lab: &'a Lab,
     leader: Node,
     pub(super) writers: Writers,
-    /// The time in which a node took writes that an operator gave up afterwards.
+    /// The time in which a node took writes that an operator gave up afterwards. `None` if there was none.
     given_up: Option<Window>,
 }
 
@@ -104,7 +105,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Cuts one node, then the other. Returns the time for which the second one was without its peer.
+    /// Cuts the power of one node, then of the other one. Returns the time for which the second node ran without its
+    /// peer.
     fn cut_both(&self, first: Role, apart: Duration) -> Result<Window> {
         let (first, second) = (self.node(first), self.node(first).other());
         power::cut(self.lab, first)?;
@@ -135,7 +137,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Waits for the recovery. The fence agent switches the lost node on again; otherwise the lab does.
+    /// Waits for the survivor's recovery. Then switches the lost node on, unless the fence agent has done that.
     pub(super) fn on_after_recovery(&self, role: Role) -> Result<()> {
         let cut_at = self.writers.now();
         sh::wait_for("an acknowledged write after the power cut", RETURN_LIMIT, Duration::from_millis(50), || {
@@ -191,8 +193,8 @@ impl Scene<'_> {
         self.writers.first_after(from).is_some_and(|ack| ack.ended < to)
     }
 
-    /// Checks that a node that boots without its peer after both were cut does not serve, because its peer may have
-    /// more data.
+    /// Checks that a node does not serve when it boots without its peer after both were cut. Its peer may have more
+    /// data.
     pub(super) fn on_alone(&self, node: Node) -> Result<()> {
         let from = steps::log_length(self.lab, node);
         power::on(self.lab, node)?;
@@ -214,8 +216,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Confirms as an operator, in the form that `tandem confirm-recovery` asks for. Returns false if the command
-    /// declines because the node has a learner's data or none: the node had been fenced, and was joining when the
+    /// Confirms the loss of `lost` by `tandem confirm-recovery` on `stays`. Returns false if the command declines,
+    /// because `stays` has a learner's data or none. In that case `stays` had been fenced, and was joining when the
     /// second power cut came.
     fn confirm(&self, stays: Node, lost: Node) -> Result<bool> {
         let script = |flag: &str| format!("printf '{lost}\\nyes\\n{lost}\\n' | tandem confirm-recovery {flag}");
@@ -253,10 +255,10 @@ impl Scene<'_> {
     }
 }
 
-/// The reasons why the command declines a node that was joining.
+/// The reasons with which `tandem confirm-recovery` declines on a node that was joining.
 const DECLINED: [&str; 2] = ["a learner's", "holds no data to go on with"];
 
-/// Checks that no failure in Pacemaker needs an operator.
+/// Checks that Pacemaker shows no failure that an operator has to clear.
 fn clean(lab: &Lab) -> Result<()> {
     let complaints = cluster::wait_clean(lab)?;
     for node in NODES {

@@ -10,7 +10,7 @@ use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
 const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
-/// The file that makes the service's stop last as long as the file exists. A boot removes it.
+/// The file that makes the slow service's stop hang as long as the file exists. A boot removes it.
 const HOLD: &str = "/run/lab-hold";
 const SLOW: &str = r#"#!/bin/sh
 runs=/run/lab-slow-runs
@@ -30,10 +30,10 @@ END
     ;;
 esac
 "#;
-/// The path that every search finds before the real podman.
+/// The path of a slower podman, which every search of the path finds before the real podman.
 const PODMAN: &str = "/usr/sbin/podman";
 
-/// Adds a service on both nodes that stops before etcd does.
+/// Adds the slow service to the cluster. Pacemaker stops it on a node before it stops etcd there.
 pub(super) fn add_service(lab: &Lab) -> Result<()> {
     for node in NODES {
         host::put(lab, node, AGENT, SLOW)?;
@@ -53,17 +53,17 @@ pub(super) fn remove_service(lab: &Lab) -> Result<()> {
     pcs::run(lab, by, &["resource", "delete", "slow"])
 }
 
-/// Makes the service's stop hang until [`release`].
+/// Makes the slow service's stop on a node hang until [`release`].
 pub(super) fn hold(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["touch", HOLD]).map(drop)
 }
 
-/// Ends the hang. A host that is off, or about to be off, has none.
+/// Ends the hang of the slow service's stop on a node. On a host without power there is nothing to end.
 pub(super) fn release(lab: &Lab, node: Node) {
     let _ = host::output(lab, node, &["rm", "-f", HOLD]);
 }
 
-/// Makes podman take that much longer to launch a container.
+/// Makes podman on a node take the time `by` longer to launch a container.
 pub(super) fn podman(lab: &Lab, node: Node, by: Duration) -> Result<()> {
     let seconds = by.as_secs_f64();
     let script = format!("#!/bin/sh\ncase $1 in run|start) sleep {seconds:.1} ;; esac\nexec /usr/bin/podman \"$@\"\n");

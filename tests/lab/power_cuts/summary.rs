@@ -8,16 +8,16 @@ use super::draw::{Blow, Draw, Kind};
 use crate::judge::report;
 use crate::sh::Result;
 
-/// The runs of a series, kind by kind.
+/// The results of a series of runs, grouped by kind.
 #[derive(Default)]
 pub(super) struct Summary {
     by_kind: BTreeMap<Kind, Vec<Outcome>>,
     failed_seeds: Vec<u64>,
-    /// The runs in which a data dir was swapped, each with its blow and its end.
+    /// The runs in which a data dir was swapped, one line each with the failure and the final state.
     endings: Vec<String>,
 }
 
-/// Describes a run's result in one line.
+/// Describes the result of one run in one line.
 pub(super) fn line(outcome: &Outcome) -> String {
     let given_up =
         if outcome.given_up > 0 { format!(", {} given up by name", outcome.given_up) } else { String::new() };
@@ -64,7 +64,7 @@ impl Summary {
         outcomes.filter_map(|(kind, outcome)| Some(report::failure(kind.name(), outcome.wrong.as_deref()?))).collect()
     }
 
-    /// Returns an error if a run failed, with the seeds that reproduce it.
+    /// Returns an error if a run failed. It lists the seeds that repeat the failed runs.
     pub(super) fn verdict(&self) -> Result<()> {
         let runs: usize = self.by_kind.values().map(Vec::len).sum();
         let failed = self.failed_seeds.len();

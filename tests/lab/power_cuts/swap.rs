@@ -22,22 +22,23 @@ use crate::host::state::Lab;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// Seconds from the power button to a boot, while a node that is fenced is to stay off.
+/// The boot delay in seconds while a node must stay off even if it is fenced.
 const AWAY: u64 = 36_000;
-/// The directories of Tandem, Pacemaker and Corosync below `/var/lib`.
+/// The directories below `/var/lib` with the state of Tandem, Pacemaker and Corosync.
 const STATE: [&str; 3] = ["tandem", "pacemaker", "corosync"];
-/// The limit for a node that serves without its peer: fencing of the node that is off, with its delays, and two starts
-/// of etcd.
+/// The time-out for a node that has to serve without its peer. It covers fencing of the peer, with its delays, and
+/// two starts of etcd.
 const ALONE_LIMIT: Duration = Duration::from_secs(60);
-/// The time in which a node serves if it may do so while the other one lacks its disk.
+/// The time-out for the next acknowledged write while one node lacks etcd's disk. If no write is acknowledged by its
+/// end, that node must have refused to serve.
 const SOME_TIME: Duration = Duration::from_secs(120);
 
-/// The node and the log by which the end of a run is judged.
+/// The node, and its log, that must still hold every acknowledged write at the end of a run.
 #[derive(Debug)]
 pub(super) struct Holder {
-    /// The node that holds every acknowledged write on its disk.
+    /// The node with every acknowledged write on its disk.
     pub(super) node: Node,
-    /// Its log when both nodes were last off. `None` if this node has served all the time.
+    /// The write-ahead log of that node when both nodes were last off. `None` if that node has served all the time.
     pub(super) log: Option<Log>,
 }
 
@@ -150,9 +151,9 @@ impl Scene<'_> {
         self.come_back(node, next)
     }
 
-    /// Waits until a write is acknowledged. Returns false if the node refuses and no node serves. The node refuses
-    /// without its disk if it knows the mount, even from an earlier run. Meanwhile the other node serves, unless both
-    /// went off before it ran standalone: then it waits for this one.
+    /// Waits until a write is acknowledged, and returns true. Returns false if no node serves and `node`, which lacks
+    /// etcd's disk, refuses to. It refuses if it has a record of the mount, even from an earlier run. Meanwhile its
+    /// peer serves, unless both went off before the peer ran standalone: then the peer waits for `node`.
     fn serves_or_refuses(&self, node: Node) -> Result<bool> {
         let Err(why) = self.wait_write_within(self.writers.now(), SOME_TIME) else { return Ok(true) };
         crate::interrupt::check()?;
@@ -168,7 +169,8 @@ impl Scene<'_> {
         })
     }
 
-    /// Gives etcd a disk of its own, and starts it there, so that the node knows the mount from then on.
+    /// Gives etcd on a node a disk of its own, and starts it from there, so that the node then has a record of the
+    /// mount.
     fn start_from_own_disk(&self, node: Node) -> Result<()> {
         let lab = self.lab;
         lab.set("boot-delay", &AWAY.to_string())?;
@@ -189,8 +191,8 @@ impl Scene<'_> {
         self.wait_write_within(moment, RETURN_LIMIT)
     }
 
-    /// Switches the node off, and keeps it off even if its button is pressed for fencing. Stores the log of the other
-    /// node if that goes off as well.
+    /// Switches the node off, and keeps it off even if fencing presses its power button. If the other node goes off
+    /// as well, stores that node's write-ahead log.
     fn go_off(&self, node: Node, outage: Outage, holder: &mut Holder) -> Result<()> {
         let lab = self.lab;
         lab.set("boot-delay", &AWAY.to_string())?;
@@ -232,8 +234,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Boots the node without the other one. Returns the outcome of the run if the node serves and lacks an
-    /// acknowledged write.
+    /// Boots the node without its peer. Returns the outcome of the run if the node serves and lacks an acknowledged
+    /// write.
     fn alone(&mut self, node: Node, quorum: bool) -> Result<Option<Outcome>> {
         if !quorum {
             self.lab.set("boot-delay", "0")?;
@@ -262,7 +264,7 @@ impl Scene<'_> {
     }
 }
 
-/// Switches a node off.
+/// Switches a node off, by a shutdown of Pacemaker first if `in_good_order` is true.
 fn off(lab: &Lab, node: Node, in_good_order: bool) -> Result<()> {
     if in_good_order && host::running(lab, node).is_some() {
         pacemaker::end(lab, node)?;
@@ -270,20 +272,20 @@ fn off(lab: &Lab, node: Node, in_good_order: bool) -> Result<()> {
     power::cut(lab, node)
 }
 
-/// Fails if etcd was started on the empty mount point of a mount that the node knows.
+/// Fails if etcd was started on an empty mount point although the node has a record of the mount (`known`).
 fn must_be_empty(lab: &Lab, node: Node, known: bool) -> Result<()> {
     let began = known && disks::mount_point(lab, node).join("member").exists();
     if began { Err(format!("etcd of {node} was started on an empty mount point").into()) } else { Ok(()) }
 }
 
-/// Copies etcd's data dir and [`STATE`].
+/// Copies etcd's data dir and the directories in [`STATE`] from a node.
 fn take(lab: &Lab, node: Node, copy: &Path) -> Result<()> {
     let var_lib = lab.disk(node, "var-lib");
     disks::replace(&disks::data_dir(lab, node), &copy.join("etcd"))?;
     STATE.iter().try_for_each(|name| disks::replace(&var_lib.join(name), &copy.join(name)))
 }
 
-/// Puts the copy back: only the data dir, or the state as well.
+/// Puts a copy back on a node: etcd's data dir, and with `whole` also the directories in [`STATE`].
 fn put(lab: &Lab, node: Node, copy: &Path, whole: bool) -> Result<()> {
     let var_lib: PathBuf = lab.disk(node, "var-lib");
     disks::replace(&copy.join("etcd"), &disks::data_dir(lab, node))?;

@@ -23,18 +23,19 @@ use crate::host::power;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// The time after which the power button ends a shutdown.
+/// The time after which the lab ends a shutdown by the power button.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(120);
-/// The limit for a recovery: detection, fencing with its delay, and one more try.
+/// The time-out for a recovery: detection, fencing with its delay, and one more try.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
-/// The agent's log line at the beginning of its recovery.
+/// The text that the agent logs at the beginning of its recovery.
 const RECOVERS: &str = "that it runs standalone";
-/// The time for which the lab searches for an etcd after its stop, in addition to the time of a launch.
+/// The time for which the lab searches for an etcd after it was stopped, in addition to the time of a launch.
 const INERT: Duration = Duration::from_secs(4);
 
 impl Scene<'_> {
-    /// Starts a shutdown on both nodes, which hangs, and then parts them. Neither is off because of that.
+    /// Starts a shutdown on both nodes, which hangs, and then parts the nodes for a while. Neither node is switched
+    /// off meanwhile.
     pub(super) fn shut_down(&self, draw: ShutDown) -> Result<()> {
         let boots = self.boots();
         for node in NODES {
@@ -60,7 +61,8 @@ impl Scene<'_> {
         NODES.into_iter().try_for_each(|node| power::on(self.lab, node))
     }
 
-    /// Waits until the node has shut down, and then switches it off. A node that was fenced meanwhile counts as well.
+    /// Waits until the node has shut down, and then switches it off. A node that was fenced meanwhile also counts as
+    /// shut down.
     fn ended(&self, node: Node, before: [Option<i32>; 2]) -> Result<()> {
         let at = usize::from(node.number() - 1);
         let is_fenced = || self.boots()[at] != before[at];
@@ -128,8 +130,8 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Cuts one node's power, and kills the agent that makes the other one run standalone. It kills the process group,
-    /// as Pacemaker does.
+    /// Cuts one node's power, and kills the agent on the other node while it makes that node run standalone. The
+    /// whole process group is killed, as Pacemaker does it.
     pub(super) fn agent_killed(&self, draw: AgentKilled) -> Result<()> {
         let (lab, victim) = (self.lab, self.node(draw.victim));
         let survivor = victim.other();
@@ -151,7 +153,7 @@ impl Scene<'_> {
         self.on_after_recovery(draw.victim)
     }
 
-    /// Returns the process group of the agent's running action on the host.
+    /// Returns the process group of the agent's running action on a node. `None` if no action runs.
     fn agent(&self, node: Node) -> Option<i32> {
         let processes =
             fs::read_to_string(host::namespaces::cgroup(self.lab, node).ok()?.join("init/cgroup.procs")).ok()?;
@@ -166,7 +168,8 @@ impl Scene<'_> {
         })
     }
 
-    /// Checks that the stop that follows has ended etcd, and any container that was being launched.
+    /// Stops etcd on the node after the agent's kill. Checks that this ends etcd, and any container that was being
+    /// launched.
     fn stopped(&self, node: Node, launch: Duration) -> Result<()> {
         pcs::run(self.lab, node, &["node", "standby", node.name()])?;
         // Pacemaker's reaction to the kill may still run, and includes a start after a stop.

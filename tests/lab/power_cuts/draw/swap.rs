@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Blow, Draw, Kind, Role, s};
 use crate::random::Random;
 
-/// The contents of a data dir at a boot, instead of what the node left in it.
+/// The data dir with which a node boots, instead of what it left there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swap {
     PutBack(PutBack),
@@ -13,72 +13,72 @@ pub enum Swap {
     NotMounted(NotMounted),
 }
 
-/// An older copy of the node's own data dir.
+/// A swap in which the node boots with an older copy of its own data dir.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutBack {
     pub node: Role,
     /// True if the other node is in standby during the copy, so that the copied node is the sole voter.
     pub sole: bool,
-    /// True if etcd runs during the copy. The host is frozen then.
+    /// True if etcd runs during the copy, on a frozen host. Otherwise etcd is stopped for it.
     pub running: bool,
-    /// The time from there to the copy.
+    /// The time for which the lab waits before it copies the data dir.
     pub at: Duration,
-    /// The time from two voters after the copy to the outage.
+    /// The time from two voters after the copy to the node's outage.
     pub after: Duration,
     pub outage: Outage,
-    /// True if the state of Tandem, Pacemaker and Corosync is put back as well.
+    /// True if the state of Tandem, Pacemaker and Corosync is copied and put back as well.
     pub whole: bool,
 }
 
-/// The other node's data dir.
+/// A swap in which the node boots with a copy of the other node's data dir.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
     pub from: Role,
-    /// True if Tandem's own files and the backups are copied. Otherwise the node keeps its own.
+    /// True if the copy includes Tandem's own files and the backups. Otherwise the node keeps its own ones.
     pub own_files: bool,
     /// The outage of the node that gets the copy.
     pub outage: Outage,
 }
 
-/// An empty data dir for one boot, because the disk is not mounted.
+/// A swap in which the node boots once with an empty data dir, because etcd's disk is not mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotMounted {
     pub node: Role,
-    /// True if etcd ran on its own disk before that boot, so that the node knows the mount. Otherwise that boot is the
-    /// first one after the mount was set up.
+    /// True if etcd ran on its own disk before the boot without it, so that the node has a record of the mount.
+    /// Otherwise the mount is set up right before that boot.
     pub known: bool,
-    /// The outage before that boot.
+    /// The outage before the boot without etcd's disk.
     pub outage: Outage,
-    /// The time for which the node runs without its disk while the other one serves, and the outage after that. A node
-    /// that booted without its peer is cut at once, and then both nodes boot.
+    /// The time for which the node runs without its disk while the other one serves, and the outage after that.
+    /// `None` if the node boots without its peer: then it is cut at once, and both nodes boot.
     pub next: Option<(Duration, Outage)>,
 }
 
-/// An outage of the node, and its return. The node goes off first because its data changes: the other node's data dir
-/// then holds every acknowledged write.
+/// An outage of the node that gets other data, and its return. This node goes off first, so that the other node's
+/// data dir holds every acknowledged write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// True if Pacemaker is shut down first. Otherwise the power is cut.
+    /// True if Pacemaker is shut down before the power is cut.
     pub in_good_order: bool,
-    /// The other node's outage, if it goes off as well. Otherwise it serves meanwhile.
+    /// The outage of the other node as well. `None` if the other node serves meanwhile.
     pub both: Option<Both>,
 }
 
-/// The outage of the other node, and the return of both.
+/// The outage of the other node, and the return of both nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Both {
     pub apart: Duration,
     pub back: Return,
 }
 
-/// The return of both nodes.
+/// The way in which both nodes return from an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
     Together {
         first: Role,
         apart: Duration,
     },
-    /// The node with the swapped data boots before the other one. With `quorum` an operator grants it quorum, so that
+    /// The node with the swapped data boots before the other one. With `quorum`, an operator grants it quorum. Then
     /// its Pacemaker fences the other node and starts etcd.
     Alone {
         quorum: bool,
@@ -133,8 +133,8 @@ impl Swap {
 }
 
 impl Outage {
-    /// Draws an outage. Both nodes go off in three of four. Half of these boot the node before the other one, half of
-    /// those with quorum.
+    /// Draws an outage. In three of four draws both nodes go off. In half of these, the node with the swapped data
+    /// boots before the other one, and in half of those with quorum.
     fn drawn(random: &mut Random) -> Self {
         let in_good_order = random.below(2) == 0;
         // From no time at all to the time in which a survivor runs standalone and takes writes.
@@ -156,7 +156,7 @@ impl Outage {
         self.both.is_some_and(|both| both.back == Return::Alone { quorum: true })
     }
 
-    /// Describes an outage of this node.
+    /// Describes an outage of `node`.
     fn words(self, node: Role) -> String {
         let how = format!("the {} is {}", node.word(), if self.in_good_order { "shut down" } else { "cut" });
         let Some(Both { apart, back }) = self.both else { return format!("{how} and back, the other serves") };
@@ -204,8 +204,8 @@ impl NotMounted {
     }
 }
 
-/// Returns whether every way is drawn, the same one for the same seed, and none that cannot be judged. A series of all
-/// kinds draws none. For the lab's self-test.
+/// Returns whether the draws of swapped data dirs are complete. Each variant must be drawn, the same one for the same
+/// seed, and none that cannot be judged. A series of all kinds must draw none. The lab's self-test calls it.
 pub fn draws_every_swap() -> bool {
     const SEEDS: u64 = 300;
     let all = |kind: Kind| (0..SEEDS).map(move |seed| Draw::new(seed, Some(kind), true));
