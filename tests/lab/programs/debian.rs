@@ -15,11 +15,11 @@ const KEYRINGS: &str = "/usr/share/keyrings/debian-archive-trixie-automatic.gpg,
                         /usr/share/keyrings/debian-archive-bookworm-automatic.gpg,\
                         /usr/share/keyrings/debian-archive-bookworm-stable.gpg";
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// The directory that keeps what was made of packages.
+/// The directory of this machine that keeps what the lab has made of Debian's packages.
 pub const CACHE: &str = "/var/cache/tandem-lab";
 
-/// Options for a root tree, in addition to its suite and packages. Documentation is left out, because it is two thirds
-/// of some packages, and services of the packages must not start on this machine.
+/// The options of `mmdebstrap` for a root tree, in addition to its suite and packages. They leave documentation out,
+/// because it is two thirds of some packages. They also keep the packages' services from starting on this machine.
 const TREE_OPTIONS: &[&str] = &[
     "--mode=root",
     "--variant=minbase",
@@ -33,9 +33,9 @@ const TREE_OPTIONS: &[&str] = &[
     "--customize-hook=rm \"$1/usr/sbin/policy-rc.d\" \"$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap\"",
 ];
 
-/// Returns the root file system of a minimal machine of `suite` with `packages` and their dependencies, in which
-/// nothing has ever run. The first use makes it in a minute or two, under a name derived from its contents. Callers
-/// must not write to it.
+/// Returns the root file system of a minimal machine of the Debian release `suite` with `packages` and their
+/// dependencies, in which no program has ever run. The first call makes it in a minute or two, and keeps it under a
+/// name derived from its contents. Callers must not write to it.
 pub fn root_tree(suite: &str, packages: &[&str]) -> Result<PathBuf> {
     let made_of = [&[suite][..], packages, TREE_OPTIONS].concat().join("\n");
     let hash = digest(&SHA256, made_of.as_bytes());
@@ -72,7 +72,7 @@ fn source(suite: &str) -> String {
     format!("deb [signed-by={KEYRINGS}] {MIRROR} {suite} main")
 }
 
-/// Downloads `packages` of `suite` and unpacks them all into `work/unpacked`.
+/// Downloads `packages` of the Debian release `suite`, and unpacks them all into `work/unpacked`.
 pub fn unpack(suite: &str, packages: &[&str], work: &Path) -> Result<()> {
     download(suite, packages, work)?;
     let unpacked = work.join("unpacked");

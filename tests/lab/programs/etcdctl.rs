@@ -16,7 +16,7 @@ use crate::programs::debian::CACHE;
 use crate::programs::image::{self, Tools, Version};
 use crate::sh::{self, Result};
 
-/// The program, and the endpoint that it uses.
+/// etcd's own `etcdctl` with the lab's client certificate and one endpoint.
 #[derive(Clone, Debug)]
 pub struct Etcdctl {
     program: PathBuf,
@@ -26,7 +26,7 @@ pub struct Etcdctl {
 }
 
 impl Etcdctl {
-    /// Returns a command for only the endpoint of `node`.
+    /// Returns an `etcdctl` that uses the endpoint of `node` only.
     pub fn at(lab: &Lab, node: Node) -> Result<Self> {
         let version = Version::parse(&lab.setting("etcd").unwrap_or_default())?;
         Ok(Self {
@@ -49,19 +49,19 @@ impl Etcdctl {
         command
     }
 
-    /// Runs a command to its end. A command that fails is an error.
+    /// Runs a subcommand of `etcdctl` to its end. A non-zero exit code is an error.
     pub fn must(&self, words: &[&str]) -> Result<String> {
         sh::must(&mut self.command(words))
     }
 
-    /// Returns the store's revision.
+    /// Returns the revision of etcd's store.
     pub fn revision(&self) -> Result<i64> {
         let answer: Value = serde_json::from_str(&self.must(&["get", "lab/probe", "--write-out=json"])?)?;
         let revision = answer.pointer("/header/revision").and_then(Value::as_i64);
         revision.ok_or_else(|| format!("an answer without a revision: {answer}").into())
     }
 
-    /// Starts a command that keeps running, with its output in `log`.
+    /// Starts a subcommand of `etcdctl` that keeps running, with its output in the file `log`.
     pub fn start(&self, words: &[&str], log: &Path) -> Result<Running> {
         let file = File::create(log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let mut command = self.command(words);
@@ -70,7 +70,7 @@ impl Etcdctl {
     }
 }
 
-/// A command that keeps running until it is dropped, which kills it.
+/// An `etcdctl` that keeps running. Dropping this value kills it.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -78,7 +78,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Returns the output so far.
+    /// Returns the output of the running `etcdctl` so far.
     pub fn said(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
@@ -87,7 +87,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends SIGINT, upon which etcdctl releases its locks and leases.
+    /// Sends SIGINT to the running `etcdctl`, upon which it releases its locks and leases.
     pub fn interrupt(&self) -> Result<()> {
         Ok(kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGINT)?)
     }
@@ -100,7 +100,7 @@ impl Drop for Running {
     }
 }
 
-/// Returns a program from the packages that an image is made of.
+/// Returns the path of a program from the packages of which the lab makes an etcd image.
 pub fn program(version: Version, tools: Tools, name: &str) -> Result<PathBuf> {
     let program = Path::new(CACHE).join(format!("{name}-{}", version.number()));
     if program.is_file() {

@@ -11,7 +11,8 @@ use crate::judge::decisions;
 use crate::programs;
 use crate::sh::{self, Result};
 
-/// Installs the faulty program on both hosts. First the old program replays its own decisions.
+/// Builds a `tandem` with faults that the lab can switch on, and installs it on both hosts. Before that, the old
+/// program replays the decisions that it recorded.
 pub fn install(lab: &Lab) -> Result<()> {
     println!("   building the program with the lab's faults");
     let built = build()?;
@@ -19,7 +20,7 @@ pub fn install(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| programs::put(lab, node, &built))
 }
 
-/// Switches one of its faults on or off. The switch survives a power cut.
+/// Switches the fault `name` of the installed program on or off on both hosts. The switch survives a power cut.
 pub fn switch(lab: &Lab, name: &str, on: bool) -> Result<()> {
     const ON: &str = "touch \"$1\" && sync \"$1\" \"${1%/*}\"";
     let script = if on { ON } else { "rm -f \"$1\"" };
@@ -27,8 +28,8 @@ pub fn switch(lab: &Lab, name: &str, on: bool) -> Result<()> {
     NODES.into_iter().try_for_each(|node| host::must(lab, node, &["sh", "-c", script, "sh", &path]).map(drop))
 }
 
-/// Builds it next to the lab's own program from the same dependencies. Only the program itself is rebuilt, and without
-/// optimisation, because a lab waits for it. It has another version.
+/// Builds the `tandem` with faults next to the lab's own one, from the same dependencies. Only the program itself is
+/// built anew, without optimisation, because a lab waits for it. Its version differs from the lab's own.
 pub fn build() -> Result<PathBuf> {
     // This is `target/debug`, or the directory of another profile.
     let directory = Path::new(env!("CARGO_BIN_EXE_tandem")).parent().ok_or("the program is in no directory")?;

@@ -12,9 +12,9 @@ use crate::programs::release;
 use crate::sh::{self, Result};
 
 const SUITE: &str = "bookworm";
-/// The packages of the agents, and of what they import and run.
+/// Debian's packages of the fence agents, and of what these agents import and run.
 const PACKAGES: &[&str] = &["fence-agents", "iputils-ping", "python3-pexpect", "python3-ptyprocess", "python3-pycurl"];
-/// The files that a host gets. Tandem's own `fence_redfish` stays.
+/// The files of these packages that a host gets. Tandem's own `fence_redfish` stays.
 const FILES: [&str; 4] = ["bin/ping", "usr/sbin/fence_heuristics_ping", "usr/share/fence", "usr/lib/python3"];
 
 /// Installs `fence_heuristics_ping` on a running host.
@@ -32,7 +32,7 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     Err(format!("{node} does not take the files: {}", String::from_utf8_lossy(&done.stderr)).into())
 }
 
-/// Returns the unpacked packages, which the first use makes.
+/// Returns the directory with the unpacked packages. The first call makes it.
 fn tree() -> Result<PathBuf> {
     let tree = Path::new(CACHE).join("fence-heuristics-ping");
     if tree.is_dir() {

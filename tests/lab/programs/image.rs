@@ -32,7 +32,7 @@ impl Version {
         }
     }
 
-    /// Returns the Debian suite with an `etcd-server` of this line.
+    /// Returns the Debian suite that has an `etcd-server` of this release line.
     fn suite(self) -> &'static str {
         match self {
             Self::V3_4 => "bookworm",
@@ -41,22 +41,22 @@ impl Version {
     }
 }
 
-/// Returns the image's name inside the hosts.
+/// Returns the name that an etcd image of this version has in the hosts' podman.
 pub fn name(version: &str) -> String {
     format!("localhost/tandem/etcd:{version}")
 }
 
-/// The programs in the image in addition to etcd.
+/// The programs that an etcd image contains in addition to etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tools {
-    /// Tandem runs no program in the container.
+    /// No further programs, because Tandem runs none in the container.
     None,
     /// `etcdctl` and `true`, which the shell agent runs in the container.
     ForTheShellAgent,
 }
 
 impl Tools {
-    /// Returns the packages of the files, and the files' paths in them.
+    /// Returns the further programs, each as Debian package and path in that package.
     fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::None => &[],
@@ -72,7 +72,7 @@ impl Tools {
     }
 }
 
-/// Returns the root file system as a tar file, which the first use makes.
+/// Returns an etcd image's root file system as a tar file. The first call makes it.
 pub fn rootfs(version: Version, tools: Tools) -> Result<PathBuf> {
     let name = format!("etcd-{}{}", version.number(), tools.suffix());
     let tar = Path::new(CACHE).join(format!("{name}.tar"));
@@ -107,7 +107,8 @@ fn build(version: Version, tools: Tools, work: &Path, tar: &Path) -> Result<()> 
     Ok(fs::rename(&unfinished, tar)?)
 }
 
-/// Copies etcd, the loader and the few libraries that a Go program with cgo opens, all from the same release.
+/// Copies the files of an image from the unpacked packages: etcd, the loader, and the few libraries that a Go program
+/// with cgo opens. All are from the same release.
 fn assemble(unpacked: &Path, root: &Path) -> Result<()> {
     for dir in ["usr/bin", "usr/lib/x86_64-linux-gnu", "lib64", "etc/ssl/certs", "tmp", "proc", "sys", "dev", "run"] {
         sh::make_dir(&root.join(dir))?;

@@ -27,11 +27,11 @@ const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
 const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
-/// The path of OpenShift's kubeconfig.
+/// The path of the kubeconfig that OpenShift has on each node.
 const KUBECONFIG: &str =
     "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig";
 
-/// The APIs that have Machines. The lab serves the Machine API only.
+/// The Kubernetes API that has OpenShift's Machine objects. The lab serves the Machine API only.
 #[derive(Clone, Copy)]
 pub(crate) enum Api {
     Machine,
@@ -47,7 +47,7 @@ impl Api {
     }
 }
 
-/// Starts the API of an OpenShift pair, to which both nodes have access.
+/// Starts a simulated Kubernetes API of an OpenShift pair, and gives both nodes access to it.
 pub(crate) fn start(lab: &Lab) -> Result<FakeApi> {
     let listener = etcd::as_client(lab, || Ok(TcpListener::bind((CLIENT_IP, 0))?))?;
     let api = FakeApi::at(listener, true);

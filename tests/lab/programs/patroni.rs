@@ -14,17 +14,18 @@ use crate::programs::debian::CACHE;
 use crate::programs::release;
 use crate::sh::{self, Result};
 
-/// The `ttl` that the page for users of etcd advises: the longest life of a dead primary's lock.
+/// Patroni's `ttl` in seconds, as the guide for users of etcd advises it. It is the longest life of a dead primary's
+/// lock.
 pub const TTL: u64 = 70;
 const PACKAGES: [&str; 2] = ["patroni", "postgresql-15"];
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 const CONFIG: &str = "/etc/patroni/lab.yml";
-/// The log on the host, which the lab reads from its disk.
+/// The name of Patroni's log in a host's `/var/log`. The lab reads it from the host's disk.
 const LOG: &str = "patroni.log";
 const ROWS: &str = "rows.log";
 
-/// Returns the package files that this machine lacks, which the first use makes. The hosts also see the machine's own
-/// files.
+/// Returns the directory with the packages' files that this machine lacks. The first call makes it. The hosts also
+/// see the machine's own files.
 fn tree() -> Result<PathBuf> {
     let tree = Path::new(CACHE).join("patroni");
     if tree.is_dir() {
@@ -53,7 +54,7 @@ fn fetch(work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs the programs and their configuration on a running host.
+/// Installs Patroni, PostgreSQL and their configuration on a running host.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
     if release::root(lab) != Path::new("/") {
         return Err("the lab has Patroni for hosts of the machine's own release only".into());
@@ -76,7 +77,8 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     host::put(lab, node, "/usr/sbin/write-rows", &WRITE_ROWS.replace("PROGRAMS", PROGRAMS))
 }
 
-/// Returns the configuration of the page. It has no passwords, because only the lab can reach the network.
+/// Returns Patroni's configuration as the guide prints it. It has no passwords, because only the lab can reach the
+/// network.
 fn configuration(node: Node) -> String {
     let (ip, hosts) = (node.ip(), NODES.map(|node| format!("{}:2379", node.ip())).join(", "));
     format!(
@@ -115,8 +117,8 @@ postgresql:
     )
 }
 
-/// A script that inserts uniquely named rows wherever PostgreSQL takes them. It logs each row that was acknowledged
-/// without a warning, with its time.
+/// A script that inserts uniquely named rows wherever PostgreSQL accepts them. For each row that was acknowledged
+/// without a warning it logs the time and the name.
 const WRITE_ROWS: &str = "#!/bin/bash
 while :; do
     row=$HOSTNAME-$$-$((++number))
@@ -126,7 +128,7 @@ while :; do
 done
 ";
 
-/// Starts Patroni and the script that writes rows, as a boot would.
+/// Starts Patroni on a host, and the script that writes rows, as a boot would.
 pub fn start(lab: &Lab, node: Node) -> Result<()> {
     let patroni = format!("runuser -u postgres -- patroni {CONFIG} >> /var/log/{LOG} 2>&1");
     let rows = "bash /usr/sbin/write-rows".to_owned();
@@ -138,7 +140,7 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Returns PostgreSQL's answer on a host.
+/// Returns PostgreSQL's answer to an SQL statement on a host.
 pub fn ask(lab: &Lab, node: Node, question: &str) -> Result<String> {
     let psql = format!("{PROGRAMS}/psql");
     let words = ["timeout", "5", &psql, "-h", "/tmp", "-U", "postgres", "-qAtc", question];
@@ -149,8 +151,8 @@ pub fn is_primary(lab: &Lab, node: Node) -> bool {
     ask(lab, node, "select pg_is_in_recovery()").is_ok_and(|said| said == "f")
 }
 
-/// Returns whether Patroni's state in etcd requires that each row waits for the other host. Before that, Patroni 3.0.2
-/// makes rows wait for a lost replica until it is back.
+/// Returns whether Patroni's state in etcd requires that each row waits for the other host. Until it does, Patroni
+/// 3.0.2 makes rows wait for a lost replica until that is back.
 pub fn is_redundant(lab: &Lab, node: Node) -> bool {
     host::said(lab, node, &["timeout", "5", "patronictl", "-c", CONFIG, "list"]).contains("Sync Standby")
 }
@@ -160,7 +162,7 @@ pub fn said(lab: &Lab, node: Node) -> String {
     fs::read_to_string(lab.disk(node, "var-log").join(LOG)).unwrap_or_default()
 }
 
-/// Returns the rows that were acknowledged on a host, and when, in seconds since 1970.
+/// Returns the rows that PostgreSQL acknowledged on a host, each with its time in seconds since 1970.
 pub fn acknowledged(lab: &Lab, node: Node) -> Vec<(f64, String)> {
     let text = fs::read_to_string(lab.disk(node, "var-log").join(ROWS)).unwrap_or_default();
     // The last line may be incomplete.
@@ -169,7 +171,7 @@ pub fn acknowledged(lab: &Lab, node: Node) -> Vec<(f64, String)> {
     whole.lines().filter_map(row).collect()
 }
 
-/// Returns the rows that were acknowledged on either host and are missing on `node`.
+/// Returns the rows that PostgreSQL acknowledged on either host and that are missing on `node`.
 pub fn lost(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let acknowledged: Vec<String> =
         NODES.iter().flat_map(|node| acknowledged(lab, *node)).map(|(_, row)| row).collect();

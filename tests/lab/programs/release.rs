@@ -8,7 +8,8 @@ use crate::host::state::Lab;
 use crate::programs::debian;
 use crate::sh::Result;
 
-/// The packages that a host needs in addition to a minimal machine. Their names are the same in each release.
+/// The packages that a host of the lab needs in addition to a minimal machine. Each Debian release has the same
+/// names.
 const PACKAGES: &[&str] = &[
     "corosync",
     "pacemaker",
@@ -32,13 +33,13 @@ const PACKAGES: &[&str] = &[
     "resource-agents",
     "libxml2-utils",
 ];
-/// The setting that stores which tree the hosts of a lab use.
+/// The name of the lab's setting with the root of its hosts' files.
 const SETTING: &str = "root";
 
-/// A release by its number.
+/// The Debian release of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// The machine's own release.
+    /// The release of this machine.
     Own,
     Twelve,
     Thirteen,
@@ -70,13 +71,14 @@ impl Release {
         }
     }
 
-    /// Returns the suite for a virtual machine. The default is the newest one, because it shares nothing with this
-    /// machine.
+    /// Returns the Debian suite for a virtual machine. The default is the newest one, because a virtual machine
+    /// shares nothing with this machine.
     pub fn suite_of_a_vm(self) -> &'static str {
         self.suite().unwrap_or("trixie")
     }
 
-    /// Returns the root of the files of such a host.
+    /// Returns the root of the files of a host with this release: `/` for the machine's own, or a tree of packages.
+    /// The first call makes the tree.
     pub fn root(self) -> Result<PathBuf> {
         match self.suite() {
             Some(suite) if !is_own(suite) => debian::root_tree(suite, PACKAGES),
@@ -90,17 +92,17 @@ fn is_own(suite: &str) -> bool {
     about.lines().any(|line| line.strip_prefix("VERSION_CODENAME=") == Some(suite))
 }
 
-/// Stores the tree for later commands on this lab.
+/// Stores the root of the hosts' files for later commands on this lab.
 pub fn remember(lab: &Lab, root: &Path) -> Result<()> {
     lab.set(SETTING, &root.display().to_string())
 }
 
-/// Returns the tree below the hosts' `/usr` and `/etc`. It must not be written to.
+/// Returns the root of the files below the hosts' `/usr` and `/etc`. Callers must not write there.
 pub fn root(lab: &Lab) -> PathBuf {
     PathBuf::from(lab.setting(SETTING).unwrap_or_else(|| "/".to_owned()))
 }
 
-/// Returns the user id and group id of Pacemaker's user on a host.
+/// Returns the user id and the group id of Pacemaker's user `hacluster` on the hosts.
 pub fn hacluster(lab: &Lab) -> Result<(u32, u32)> {
     let passwd = root(lab).join("etc/passwd");
     let text = fs::read_to_string(&passwd)?;

@@ -18,7 +18,7 @@ use crate::host::state::Lab;
 use crate::programs::debian::{self, CACHE};
 use crate::sh::{self, Result};
 
-/// The agent that manages etcd in a lab.
+/// The resource agent that manages etcd in a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agent {
     Tandem,
@@ -34,7 +34,7 @@ impl Agent {
         }
     }
 
-    /// Returns the agent of a running lab.
+    /// Returns the resource agent of a running lab.
     pub fn of(lab: &Lab) -> Self {
         if lab.setting("agent").as_deref() == Some(Self::Shell.word()) { Self::Shell } else { Self::Tandem }
     }
@@ -47,21 +47,23 @@ impl Agent {
     }
 }
 
-/// The path at which Pacemaker finds the agent of this name.
+/// The path at which Pacemaker finds the agent `ocf:heartbeat:podman-etcd`.
 const PLACE: &str = "/usr/lib/ocf/resource.d/heartbeat/podman-etcd";
-/// A copy of the shell agent on a host, so that it can be put back.
+/// The path of a copy of the shell agent on a host, from which [`put`] installs it again.
 const KEPT: &str = "/usr/lib/tandem-lab/podman-etcd";
 const SUITE: &str = "unstable";
-/// jq of Debian 12 rounds member ids, so the agent gets a newer one with the libraries that it needs.
+/// The Debian packages of the shell agent. They include a newer jq with its libraries, because jq of Debian 12 rounds
+/// member ids.
 const PACKAGES: &[&str] = &["resource-agents", "jq", "libjq1", "libonig5", "libc6"];
-/// jq with its own loader, because the host's libc is too old for it.
+/// A script that runs the newer jq with its own loader, because the host's libc is too old for that jq.
 const JQ: &str =
     "#!/bin/sh\nexec /usr/lib/tandem-lab/ld.so --library-path /usr/lib/tandem-lab /usr/lib/tandem-lab/jq \"$@\"\n";
-/// Programs that the agent calls and a host outside of OpenShift lacks: no static pod, no API.
+/// The programs that the shell agent calls and a host outside of OpenShift lacks. These fakes report no static pod
+/// and no API.
 const FAKES: &[(&str, &str)] =
     &[("crictl", "#!/bin/sh\nexit 0\n"), ("oc", "#!/bin/sh\nexit 1\n"), ("curl", "#!/bin/sh\nexit 1\n"), ("jq", JQ)];
 
-/// Installs the agent and its needs on a host's disk, before its first boot.
+/// Installs the shell agent and what it needs on a host's disk, before the first boot.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
     let tree = tree()?;
     let usr = lab.disk(node, "usr");
@@ -75,7 +77,7 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     openshift::install(lab, node)
 }
 
-/// Returns the files of the packages for the hosts, which the first use makes.
+/// Returns the directory with the files of the shell agent's packages for the hosts. The first call makes it.
 fn tree() -> Result<PathBuf> {
     let tree = Path::new(CACHE).join("shell-agent");
     if tree.is_dir() {
@@ -117,8 +119,8 @@ fn assemble(work: &Path, tree: &Path) -> Result<()> {
     Ok(fs::rename(&unfinished, tree)?)
 }
 
-/// Forms a cluster as OpenShift's installer hands it over, two voters with equal revisions, and gives it to the agent.
-/// Tandem plays the part of the static pods, which bootstrap etcd.
+/// Creates a cluster as OpenShift's installer leaves it, with two voters and equal revisions, and hands it to the
+/// shell agent. Tandem bootstraps etcd first, in the place of OpenShift's static pods.
 pub fn create(lab: &Lab, node: Node) -> Result<()> {
     cluster::create_etcd(lab, node, CloneKind::Plain)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
@@ -133,7 +135,8 @@ pub fn create(lab: &Lab, node: Node) -> Result<()> {
     create_resource(lab, node)
 }
 
-/// Creates the resource as Two Node OpenShift does. The lab has no systemd and no negative OOM score.
+/// Creates the etcd resource with the shell agent as Two Node OpenShift does. The lab has no systemd, and allows no
+/// negative OOM score.
 fn create_resource(lab: &Lab, node: Node) -> Result<()> {
     let map = format!("node_ip_map={}", NODES.map(|node| format!("{node}:{}", node.ip())).join(";"));
     // The image has no entry point, unlike OpenShift's.
@@ -142,7 +145,7 @@ fn create_resource(lab: &Lab, node: Node) -> Result<()> {
     pcs::create_clone(lab, node, pcs::run, &create, &["clone", "interleave=true", "notify=true"])
 }
 
-/// Installs Tandem, or the shell agent again, at the path of that name on one host.
+/// Installs Tandem, or the shell agent again, as `ocf:heartbeat:podman-etcd` on one host.
 pub fn put(lab: &Lab, node: Node, agent: Agent) -> Result<()> {
     let words = match agent {
         Agent::Tandem => ["ln", "--symbolic", "--force", "/usr/sbin/tandem", PLACE],
