@@ -16,19 +16,19 @@ use crate::judge::check::{must, within};
 use crate::load::writer::Writers;
 use crate::sh::{self, Result};
 
-/// The limit from the survivor's first write until the address is there.
+/// The time-out from the survivor's first write until the floating address is on the survivor.
 const SURVIVES: Duration = Duration::from_secs(5);
-/// The limit for the survivor's first write.
+/// The time-out for the survivor's first write after a power cut or a partition.
 pub(super) const LOST: Duration = Duration::from_secs(60);
 const MARK: &str = "<!-- runs: node1 -->";
 
-/// Returns the blocks of commands that a page marks.
+/// Returns the blocks of commands in a page of the guides that are marked to run on node1.
 pub(super) fn blocks(page: &'static str) -> impl Iterator<Item = &'static str> {
     let behind = page.split(MARK).skip(1);
     behind.filter_map(|text| text.trim_start().strip_prefix("```sh\n")?.split("```").next())
 }
 
-/// Waits until the address is only on `node`.
+/// Waits until the floating address is on `node` and on no other host.
 pub(super) fn arrives(lab: &Lab, address: &str, when: &str, node: Node, limit: Duration) -> Result<()> {
     let began = Instant::now();
     within(limit, &format!("the address is on {node} {when}"), || holders(lab, address), |on| on[..] == [node])?;
@@ -36,7 +36,7 @@ pub(super) fn arrives(lab: &Lab, address: &str, when: &str, node: Node, limit: D
     Ok(())
 }
 
-/// Cuts the power of `victim`, and waits until the survivor has the address and there are two voters again.
+/// Cuts the power of `victim`. Waits until the survivor has the floating address, and there are two voters again.
 pub(super) fn survives_a_cut(lab: &Lab, writers: &Writers, address: &str, victim: Node) -> Result<()> {
     steps::cut(lab, victim)?;
     survives(lab, writers, address, "after a power cut", victim.other())?;
@@ -47,7 +47,7 @@ pub(super) fn survives_a_cut(lab: &Lab, writers: &Writers, address: &str, victim
     redundant::wait(lab)
 }
 
-/// Parts the hosts, waits until the survivor has the address, and heals the network.
+/// Parts the hosts, waits until the survivor has the floating address, and heals the network.
 pub(super) fn survives_a_partition(lab: &Lab, writers: &Writers, address: &str) -> Result<()> {
     net::set_partition(lab, true)?;
     let reset = sh::wait_for("one node to be reset", LOST, Duration::from_millis(100), || {
@@ -65,7 +65,7 @@ fn survives(lab: &Lab, writers: &Writers, address: &str, when: &str, survivor: N
     arrives(lab, address, when, survivor, SURVIVES)
 }
 
-/// Returns the hosts that have the address.
+/// Returns the hosts that have the floating address.
 pub(super) fn holders(lab: &Lab, address: &str) -> Vec<Node> {
     NODES.into_iter().filter(|node| holds(lab, *node, address)).collect()
 }
@@ -82,7 +82,7 @@ pub(super) struct Watched {
     pub(super) on_both: u32,
 }
 
-/// Asks both hosts ten times a second, while `work` is done.
+/// Counts while `work` runs, ten times a second, whether both hosts have the floating address.
 pub(super) fn watched(lab: &Lab, address: &str, work: impl FnOnce() -> Result<()>) -> Result<Watched> {
     let (is_done, watched) = (AtomicBool::new(false), Mutex::new(Watched::default()));
     std::thread::scope(|scope| {

@@ -13,10 +13,10 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
-/// The path that every search finds before the real podman.
+/// The path of a wrapper of podman, which every search of the path finds before the real podman.
 const IN_ITS_PLACE: &str = "/usr/sbin/podman";
-/// A wrapper of podman that reports that a launch has begun, and then delays it. podman's warnings are discarded:
-/// without the agent no program reads them, and a podman without warnings does not end because of that.
+/// A wrapper of podman that creates a file when a launch begins, and then delays the launch. It discards podman's
+/// warnings, because no program reads them after the agent's end, and an unread warning would end podman.
 const SLOW_TO_LAUNCH: &str = "#!/bin/sh
 case $1 in
     run|start)
@@ -28,10 +28,10 @@ esac
 exec /usr/bin/podman \"$@\"
 ";
 const LAUNCHES: &str = "/run/lab-launch";
-/// Seconds after which a launch is over.
+/// The seconds after which a delayed launch is over.
 const LAUNCH_IS_OVER_S: u64 = 20;
 
-/// Kills the agent during a start next to a peer that serves.
+/// Kills the agent while it starts etcd on one node and the other node serves.
 pub fn while_etcd_starts(lab: &Lab, _: Wish) -> Result<()> {
     let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader.other();
     let mut writers = super::writing(lab)?;
@@ -46,8 +46,8 @@ pub fn while_etcd_starts(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Kills the agent during the recovery of a survivor: the etcd that podman starts then is the only voter, and takes
-/// writes.
+/// Kills the agent while it makes a survivor run standalone. The etcd that podman is launching would be the only
+/// voter, and would take writes.
 pub fn while_it_goes_on_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let lost = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let survivor = lost.other();
@@ -64,8 +64,8 @@ pub fn while_it_goes_on_alone(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Puts etcd's node on standby and kills the agent, once podman launches etcd. The stop that follows must have ended the
-/// launch.
+/// Waits until podman launches etcd on `node`. Then puts the node on standby and kills the agent. Checks that the
+/// stop that follows has ended the launch.
 fn killed_and_stopped(lab: &Lab, node: Node, actions: &[&str]) -> Result<()> {
     let launches = || host::must(lab, node, &["test", "-e", LAUNCHES]).is_ok();
     sh::wait_for("etcd to be launched", Duration::from_secs(90), Duration::from_millis(50), || {
@@ -81,7 +81,7 @@ fn killed_and_stopped(lab: &Lab, node: Node, actions: &[&str]) -> Result<()> {
     steps::stays_inert(lab, node, LAUNCH_IS_OVER_S)
 }
 
-/// Returns the process group of the agent's running action.
+/// Returns the process group of the agent's running action on `node`, which must be one of `actions`.
 fn agent(lab: &Lab, node: Node, actions: &[&str]) -> Result<String> {
     let processes = host::must(lab, node, &["ps", "-e", "-o", "pgid=,args="])?;
     let is_wanted = |command: &str| actions.iter().any(|action| command.ends_with(&format!("/podman-etcd {action}")));

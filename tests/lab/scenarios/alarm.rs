@@ -39,7 +39,7 @@ fn failures(lab: &Lab, by: Node) -> Vec<Failure> {
     cluster::failures(lab, by).into_iter().filter(|failure| failure.action.starts_with(cluster::ETCD)).collect()
 }
 
-/// Raises or ends the NOSPACE alarm of a member. Both calls are idempotent.
+/// Raises or ends the NOSPACE alarm of an etcd member. Repeating either does nothing.
 pub(super) fn set(lab: &Lab, node: Node, member: u64, action: AlarmAction) -> Result<()> {
     let what = format!("the etcd of {node} takes the alarm's change");
     eventually(&what, || try_set(lab, node, member, action), Result::is_ok)?

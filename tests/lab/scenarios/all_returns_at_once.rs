@@ -15,11 +15,13 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::{self, Lab};
 use crate::sh::{self, Result};
 
-/// The README's delays: a node is off before the other one's next try, delay included.
+/// The delays of the fence devices as the README configures them. The difference gives a node time to be off before
+/// its own next try to fence.
 const DELAYS: [&str; 2] = ["10s", "1s"];
 /// The time that a BMC takes to switch a server off.
 const OFF_TAKES: Duration = Duration::from_secs(4);
-/// Seconds since the end of the device's delay at the fencer: the middles of its two tries.
+/// The two tries of a fence agent, in seconds since the device's delay at the fencer ended. Each range is the middle
+/// of a try.
 const KNOCKING: [std::ops::Range<u64>; 2] = [2..9, 13..20];
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -58,13 +60,14 @@ fn outage(lab: &Lab) -> Result<()> {
     if cuts <= 1 { Ok(()) } else { Err(format!("{cuts} power cuts, where both nodes were well").into()) }
 }
 
-/// Disconnects the hosts from each other and from both BMCs, or reconnects all at once.
+/// Disconnects the hosts from each other and from both BMCs if `on` is true. Otherwise reconnects all of them.
 pub(super) fn cut_everything(lab: &Lab, on: bool) -> Result<()> {
     net::set_partition(lab, on)?;
     NODES.into_iter().try_for_each(|node| bmc::set_mode(lab, node, if on { "unreachable" } else { "ok" }))
 }
 
-/// Returns whether the fence agent of `node` is acting on its peer, after the device's delay at the fencer.
+/// Returns whether the fence agent of `node` is in the middle of a try to fence its peer, after the device's delay at
+/// the fencer.
 fn knocks(lab: &Lab, node: Node, from: usize, began: Duration) -> bool {
     let log = steps::said(lab, node, from);
     let last = log.lines().rfind(|line| line.contains("pacemaker-fenced") && line.contains("'reboot' "));

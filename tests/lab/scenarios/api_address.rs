@@ -15,7 +15,7 @@ use crate::load::writer::Writers;
 use crate::sh::Result;
 
 const PAGE: &str = include_str!("../../../docs/operate/address.md");
-/// The address of the page, and the lab's.
+/// The address in the commands of the guide, which the lab replaces with [`ADDRESS`].
 const OF_THE_PAGE: &str = "192.0.2.11";
 const ADDRESS: &str = "10.99.0.51";
 

@@ -23,9 +23,9 @@ const READ: u32 = 10;
 const WRITTEN: u32 = 20;
 const ROOT: &str = "root";
 const PASSWORD: &str = "lab-root";
-/// The time of several monitors, including a monitor's patience with a silent etcd.
+/// The time of several monitors, including the wait of a monitor for an etcd that does not respond.
 const A_WHILE: Duration = Duration::from_secs(20);
-/// The beginning of the exit reason of a refused start.
+/// The beginning of the command in the exit reason of a refused start.
 const WAY_OUT: &str = "tandem etcdctl";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -45,7 +45,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     must("the node that stayed is the member that it was", steps::members(lab)?[0], |now| *now == members[0]).map(drop)
 }
 
-/// Checks that both members keep running, and that each monitor reports them as healthy.
+/// Checks that etcd with authentication serves: both processes continue, no action fails, and monitors of each level
+/// succeed.
 fn serves(lab: &Lab, processes: &[Option<String>; 2], failed: usize) -> Result<()> {
     std::thread::sleep(A_WHILE);
     must("both etcds ran on", NODES.map(|node| etcd::pid(lab, node)), |now| now == processes)?;
@@ -60,8 +61,8 @@ fn serves(lab: &Lab, processes: &[Option<String>; 2], failed: usize) -> Result<(
     Ok(())
 }
 
-/// Puts a node to standby and back. The other one serves, and the node either joins or its start names the command to
-/// type.
+/// Puts a node to standby and back. The other node must serve. The node must join, or the exit reason of its start
+/// must name the command to type.
 fn returns(lab: &Lab) -> Result<()> {
     steps::standby(lab, RETURNS, true)?;
     steps::wait_stopped(lab, &[RETURNS])?;
@@ -84,7 +85,7 @@ fn failures(lab: &Lab) -> Vec<Failure> {
     all.filter(|failure| failure.action.starts_with(cluster::ETCD)).collect()
 }
 
-/// Enables authentication as `etcdctl auth enable` requires: with a root user that has a password.
+/// Enables authentication in etcd as `etcdctl auth enable` requires it: with a user `root` that has a password.
 fn enable(lab: &Lab) -> Result<()> {
     let tls = etcd::tls(lab)?;
     etcd::as_client(lab, move || {
@@ -111,7 +112,7 @@ fn disable(lab: &Lab) -> Result<()> {
     })
 }
 
-/// Writes as a permitted user.
+/// Writes to etcd as a user with permission to write.
 fn put(lab: &Lab, node: Node) -> Result<()> {
     as_root(lab, node, async |mut client| client.put("lab/as-root", "", None).await.map(drop))
 }

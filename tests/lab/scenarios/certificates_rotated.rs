@@ -16,9 +16,9 @@ use crate::load::writer::Writers;
 use crate::sh::{self, Result};
 
 const FLAG: &str = "restart_no_leave";
-/// The agent's record of etcd's process.
+/// The file in which the agent records the process of the etcd that it manages.
 const MARK: &str = "/run/resource-agents/podman-etcd-etcd-process.json";
-/// The time for which the watcher waits.
+/// The time for which OpenShift's certificate watcher waits until a restarted etcd is healthy.
 const HEALTHY_AGAIN: Duration = Duration::from_secs(300);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -50,13 +50,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// Rotates the certificates with two voters before and after.
+/// Rotates the certificates on the nodes `on`. Both members must vote before and after.
 fn rotated(lab: &Lab, writers: &Writers, how: &str, on: &[Node]) -> Result<()> {
     rotate(lab, how, on)?;
     settles(lab, writers)
 }
 
-/// Rotates the certificates of `on` as soon as there is a learner: `voter` runs standalone, and the other node joins.
+/// Rotates the certificates on the node `on` while one node joins. `voter` runs standalone first, and the rotation
+/// begins as soon as the other node is a learner.
 fn during_the_promotion(lab: &Lab, writers: &Writers, voter: Node, on: Node) -> Result<()> {
     let learner = voter.other();
     steps::standby(lab, learner, false)?;
@@ -67,14 +68,14 @@ fn during_the_promotion(lab: &Lab, writers: &Writers, voter: Node, on: Node) -> 
     settles(lab, writers)
 }
 
-/// Waits for two voters, a write, and correct records of the processes.
+/// Waits for two voters and a write. The agent of each node must have recorded the process of its etcd.
 fn settles(lab: &Lab, writers: &Writers) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     steps::wait_write(writers, Duration::from_secs(30))?;
     NODES.into_iter().try_for_each(|node| is_known(lab, node))
 }
 
-/// Rotates the certificates of these nodes at the same time, as the watcher does.
+/// Rotates the certificates on the nodes `on` at the same time, as OpenShift's certificate watcher does.
 fn rotate(lab: &Lab, how: &str, on: &[Node]) -> Result<()> {
     lab.event(&format!("the certificates are rotated {how}"));
     println!("   {how}");
@@ -102,7 +103,7 @@ fn rotate_one(lab: &Lab, node: Node) -> Result<()> {
     must(&format!("no failure of {node} counts for ever"), infinite, |infinite| !infinite).map(drop)
 }
 
-/// Waits until the agent has recorded the running process.
+/// Waits until the agent of `node` has recorded the process of its running etcd.
 fn is_known(lab: &Lab, node: Node) -> Result<()> {
     let known = || (etcd::pid(lab, node), host::must(lab, node, &["cat", MARK]).unwrap_or_default());
     let fits = |(pid, mark): &(Option<String>, String)| {

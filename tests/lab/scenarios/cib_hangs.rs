@@ -14,11 +14,11 @@ use crate::host::state::Lab;
 use crate::judge::check::must;
 use crate::sh::Result;
 
-/// The time-out of the stop.
+/// The time-out with which the scenario calls the agent's `stop`.
 const STOP_TAKES: Duration = Duration::from_secs(40);
-/// A time that a query to a hanging CIB exceeds.
+/// A time that passes before a query to a hanging CIB would have been answered.
 const UNANSWERED: Duration = Duration::from_secs(5);
-/// The time for which the peer is observed to wait.
+/// The time in which the peer must acknowledge no write, because it waits for the stopped node.
 const PEER_WAITS: Duration = Duration::from_secs(3);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -40,7 +40,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Stops the CIB's daemon of a node and its supervisor, or lets both continue.
+/// Sends the signal `name`, STOP or CONT, to a node's CIB daemon and to `pacemakerd`, which supervises it.
 pub(super) fn signal(lab: &Lab, node: Node, name: &str) -> Result<()> {
     let daemons = format!("kill -{name} $(pidof pacemakerd) $(pidof pacemaker-based)");
     host::must(lab, node, &["sh", "-c", &daemons]).map(drop)

@@ -21,11 +21,11 @@ use crate::load::writer::Writers;
 use crate::programs::etcdctl::{Etcdctl, Running};
 use crate::sh::Result;
 
-/// A lease longer than the time without a leader here.
+/// The time to live of leases in seconds. It is longer than etcd is without a leader here.
 const TTL: &str = "60";
 const LOCK: &str = "lab/lock";
 const ROOT: &str = "root";
-/// The limit for detection, fencing and recovery.
+/// The time-out for detection of the lost node, fencing and recovery.
 const RECOVERED: Duration = Duration::from_secs(90);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -68,14 +68,14 @@ fn over_the_cut(lab: &Lab, etcdctl: &Etcdctl, writers: &Writers, victim: Node) -
     lock.is_handed_over()
 }
 
-/// Returns the users that etcd must know before auth is enabled: the names in the certificates, including the agents'
-/// ones.
+/// Returns the users that etcd must know before authentication is enabled: root, and the names in the certificates of
+/// the clients and the agents.
 fn users() -> Vec<String> {
     let agents = NODES.into_iter().map(tls::etcd_name);
     agents.chain([ROOT, "client"].map(str::to_owned)).collect()
 }
 
-/// Enables auth as the guides describe.
+/// Enables authentication in etcd by the commands in the guides.
 fn enable_auth(etcdctl: &Etcdctl) -> Result<()> {
     etcdctl.must(&["role", "add", ROOT])?;
     for user in users() {
@@ -93,7 +93,7 @@ fn disable_auth(etcdctl: &Etcdctl) -> Result<()> {
     etcdctl.must(&["role", "delete", ROOT]).map(drop)
 }
 
-/// A lease, and the `etcdctl lease keep-alive` that renews it.
+/// An etcd lease, and the running `etcdctl lease keep-alive` that renews it.
 struct Lease {
     id: String,
     keeper: Running,
@@ -107,7 +107,7 @@ impl Lease {
         Ok(Self { id, keeper })
     }
 
-    /// Checks that the lease is still renewed, and that its keys exist.
+    /// Checks that the lease is still renewed after the power cut, and that its keys exist.
     fn lives(&mut self, etcdctl: &Etcdctl) -> Result<()> {
         let before = self.keeper.said().len();
         eventually(
@@ -122,7 +122,7 @@ impl Lease {
     }
 }
 
-/// Puts keys on a lease of their own. Returns the lease's id.
+/// Puts keys into etcd on a new lease, and returns the lease's id.
 fn leased(etcdctl: &Etcdctl, ttl: &str, pairs: &[(&str, &str)]) -> Result<String> {
     let granted = etcdctl.must(&["lease", "grant", ttl])?;
     let id = granted.split_whitespace().nth(1).ok_or_else(|| format!("no lease: {granted}"))?.to_owned();
@@ -132,8 +132,8 @@ fn leased(etcdctl: &Etcdctl, ttl: &str, pairs: &[(&str, &str)]) -> Result<String
     Ok(id)
 }
 
-/// Keys that name their holder, on leases without keep-alives that end long after the scenario. So a released key was
-/// released by the alert agent.
+/// Keys in etcd that each name a node as the holder of a lock. Nothing renews their leases, but these last longer
+/// than the scenario. So if a key is gone, the alert agent has released it.
 struct Locks {
     victim: Node,
     freed: String,
@@ -143,11 +143,11 @@ const DEAD: &str = "/locks/dead";
 const MEMBER: &str = "/locks/members/";
 const ALIVE: &str = "/locks/alive";
 const SHARED: [&str; 2] = ["/locks/shared-1", "/locks/shared-2"];
-/// The time of one run of the alert agent, including Pacemaker's call.
+/// The time-out for one run of Tandem's alert agent, including Pacemaker's call.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
 impl Locks {
-    /// Configures the alert agent as the guide describes: its etcd user may change the locks, and nothing else.
+    /// Configures Tandem's alert agent as the guide describes. Its etcd user may change the locks, and nothing else.
     fn have_an_alert_agent(lab: &Lab, etcdctl: &Etcdctl) -> Result<()> {
         let user = tls::LOCKS;
         etcdctl.must(&["role", "add", user])?;
@@ -186,7 +186,7 @@ impl Locks {
     }
 }
 
-/// A lock by `etcdctl lock`, with its holder and a client that waits for it.
+/// A lock by `etcdctl lock`: the client that holds it, and one that waits for it.
 struct Lock {
     holder: Running,
     waits: Running,
@@ -204,7 +204,7 @@ impl Lock {
         Ok(Self { holder, waits, key: key.trim().to_owned() })
     }
 
-    /// Checks that the holder still has the lock: the oldest key below the lock's name.
+    /// Checks that the first client still holds the lock. Its key must be the oldest one below the lock's name.
     fn is_held(&mut self, etcdctl: &Etcdctl) -> Result<()> {
         let seen = (self.holder.goes_on(), self.holder.said(), self.waits.goes_on(), self.waits.said(), keys(etcdctl)?);
         must("one holds the lock as before, and the other one waits", seen, |(holds, _, waits, told, keys)| {
@@ -213,7 +213,7 @@ impl Lock {
         .map(drop)
     }
 
-    /// Checks that the waiting client gets the lock as soon as it is released.
+    /// Checks that the waiting client gets the lock as soon as the first client releases it.
     fn is_handed_over(&self) -> Result<()> {
         self.holder.interrupt()?;
         eventually("who waited for the lock has it", || self.waits.said(), |said| said.contains(LOCK)).map(drop)

@@ -15,9 +15,11 @@ use crate::sh::{self, Output, Result};
 const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
 const RESOURCE_METADATA: &str = include_str!("../../../metadata/podman-etcd.xml");
 const FENCE_METADATA: &str = include_str!("../../../metadata/fence_redfish_rs.xml");
-/// The text of Pacemaker's tools for OCF's code 7, a resource that is not running. From 3.0 on it has a capital.
+/// The text with which Pacemaker's tools report OCF's exit code 7, a resource that is not running. From Pacemaker 3.0
+/// on it begins with a capital.
 const NOT_RUNNING: &str = "not running";
-/// The text for code 8. The tools treat it as a failure, although a voter of a promotable clone answers it.
+/// The text with which Pacemaker's tools report OCF's exit code 8, a promoted resource. They treat it as a failure,
+/// but a voter of a promotable clone rightly returns it.
 const PROMOTED: &str = "Error performing operation: Promoted";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -56,7 +58,7 @@ fn described(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Returns the parameters that a document describes, except deprecated names.
+/// Returns the parameters in an agent's meta-data, except those with deprecated names.
 fn names(metadata: &str) -> Result<Vec<String>> {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(metadata, options)?;
@@ -66,7 +68,7 @@ fn names(metadata: &str) -> Result<Vec<String>> {
     Ok(parameters.filter_map(|element| element.attribute("name")).map(str::to_owned).collect())
 }
 
-/// Returns parameters that fit a host, with a map of one or both nodes.
+/// Returns parameters for the etcd agent that fit a host, with `map` as the map of one or both nodes.
 fn parameters(lab: &Lab, map: &str) -> Vec<String> {
     vec![
         format!("node_ip_map={map}"),
@@ -100,8 +102,9 @@ fn crm_resource_validate(lab: &Lab, parameters: &[String]) -> Result<Output> {
     host::output(lab, Node::One, &words)
 }
 
-/// Debugs by hand on the follower, with the resource unmanaged. Monitors still run, because they list and promote
-/// learners. The steps are: stop, check that it is stopped, start, check that it runs.
+/// Calls the agent by `pcs resource debug-...` on the follower, with the resource unmanaged. It stops etcd, checks
+/// that it is stopped, starts it, and checks that it runs. Pacemaker's monitors still run, because they list and
+/// promote learners.
 fn debugged(lab: &Lab) -> Result<()> {
     let node = Victim::Follower.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
     pcs::run(lab, node, &["resource", "unmanage", "etcd"])?;
@@ -128,7 +131,8 @@ fn debug(lab: &Lab, node: Node, verb: &str) -> Result<()> {
     Err(format!("'pcs resource {verb} etcd' on {node}: {}", said.text()).into())
 }
 
-/// Checks that Pacemaker logged no failed assertion about the meta-data, which it reads before the first start.
+/// Checks that Pacemaker has logged no failed assertion about the agents' meta-data, which it reads before the first
+/// start.
 fn nothing_asserted(lab: &Lab) -> Result<()> {
     for log in NODES.map(|node| lab.disk(node, "var-log").join("pacemaker/pacemaker.log")) {
         let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
@@ -139,7 +143,7 @@ fn nothing_asserted(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tester of OCF agents on a member of its own, while the cluster's etcd is disabled.
+/// Runs Pacemaker's tester of OCF agents on an etcd of its own, while the cluster's etcd is disabled.
 fn tested(lab: &Lab) -> Result<()> {
     pcs::run_and_wait(lab, Node::One, &["resource", "disable", "etcd"])?;
     // The agent refuses an empty data dir if a cluster is recorded, and data without the recorded forks. So the records

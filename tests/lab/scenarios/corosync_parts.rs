@@ -14,9 +14,9 @@ use crate::host::state::Lab;
 use crate::judge::check::must;
 use crate::sh::{self, Result};
 
-/// The node that survives a split.
+/// The node that survives a split, because its fence device has the longer delay.
 const PREFERRED: Node = Node::One;
-/// The limit for Corosync's token, the longer delay, and the reset.
+/// The time-out until one node is reset: Corosync's token, the longer fencing delay, and the reset.
 const DECIDED: Duration = Duration::from_secs(60);
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(

@@ -12,7 +12,7 @@ use crate::host::state::Lab;
 use crate::random::Random;
 use crate::sh::Result;
 
-/// Seconds from the power button to the boot of a host. Only the fence agent presses the button.
+/// The seconds from the power button to the boot of a host. Only the fence agent presses the button.
 const BOOT_DELAY: u64 = 3;
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -58,7 +58,7 @@ fn promote(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("boot-delay", &wish.boot_delay.to_string())
 }
 
-/// Puts one of the nodes to standby, and waits until the other one is the only member.
+/// Puts a random node to standby, and waits until the other node is the only member. Returns the node on standby.
 fn away(lab: &Lab, chance: &mut Random) -> Result<Node> {
     let node = NODES[usize::from(chance.below(2) == 1)];
     lab.set("boot-delay", &BOOT_DELAY.to_string())?;

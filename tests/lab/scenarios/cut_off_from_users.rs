@@ -19,12 +19,12 @@ use crate::programs::fence_agents;
 use crate::sh::{self, Result};
 
 const PAGE: &str = include_str!("../../../docs/operate/fencing.md");
-/// The gateway in the page, and the lab's.
+/// The gateway's address in the commands of the guide, which the lab replaces with its client's address.
 const OF_THE_PAGE: &str = "192.0.2.254";
 const HEURISTICS: &str = "users-reach";
-/// The node with the longer delay.
+/// The node that Pacemaker prefers in a split, because its fence device has the longer delay.
 const PREFERRED: Node = Node::One;
-/// The limit for Corosync's token, the pings, both delays, and the reset.
+/// The time-out until one node is reset: Corosync's token, the pings, both fencing delays, and the reset.
 const DECIDED: Duration = Duration::from_secs(90);
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(
@@ -64,7 +64,8 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Drops all of the node's packets on the cluster network until it boots. The BMCs are on another network.
+/// Drops all packets of a node on the cluster network until it boots. The BMCs are on another network, and stay
+/// reachable.
 fn cut_off(lab: &Lab, node: Node) -> Result<()> {
     let rule = |chain, side| format!("iptables --insert {chain} --{side}-interface eth0 --jump DROP");
     let rules = [rule("INPUT", "in"), rule("OUTPUT", "out")].join(" && ");

@@ -13,9 +13,10 @@ use crate::host::state::Lab;
 use crate::judge::check::must;
 use crate::sh::Result;
 
-/// The page size of bbolt on this machine.
+/// The page size in bytes of etcd's database (bbolt) on this machine.
 const PAGE: usize = 4096;
-/// Contents of the pages that stay whole: the list of buckets, and the index that the database has reached.
+/// Texts that identify the pages of etcd's database that stay whole: the list of buckets, and the index that the
+/// database has reached.
 const KEPT: [&[u8]; 2] = [b"consistent_index", b"members_removed"];
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -37,7 +38,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     must("the whole node stays the member that it was", after[whole], |after| *after == members[whole]).map(drop)
 }
 
-/// Overwrites the database of a node that is off, except the pages that describe it.
+/// Overwrites the pages of the etcd database of a node that is off, except those that [`KEPT`] identifies.
 fn damage(lab: &Lab, node: Node) -> Result<()> {
     let path = lab.disk(node, "var-lib").join("etcd/member/snap/db");
     let mut bytes = fs::read(&path)?;

@@ -37,7 +37,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Mounts a small, empty file system as the data dir, like a new disk.
+/// Mounts a small, empty file system as etcd's data dir on a node, like a new disk.
 fn small_disk(lab: &Lab, node: Node) -> Result<()> {
     steps::standby(lab, node, true)?;
     steps::wait_alone(lab, node.other())?;

@@ -40,7 +40,8 @@ pub fn with_the_power(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-/// Kills an etcd and removes its data while its machine stays up. The other node does not wait for a peer without data.
+/// Kills etcd on a node and removes its data, while the machine stays up. The other node must not wait for a peer
+/// without data. The common ending (`super::ends_well`) checks that no acknowledged write is lost.
 pub fn while_it_runs(lab: &Lab, _: Wish) -> Result<()> {
     let loser = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let mut writers = super::writing(lab)?;

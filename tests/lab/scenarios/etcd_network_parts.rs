@@ -21,11 +21,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     run,
 )];
 
-/// The limit for the patience, and for a recovery by a restart.
+/// The time-out until the configured primary takes writes: the agents' wait for the network, and a recovery by a
+/// restart.
 const WRITES_WITHIN: Duration = Duration::from_secs(60);
 /// The time after which a leader has noticed the loss of its follower.
 const NOTICED: Duration = Duration::from_secs(5);
-/// A time longer than the patience, in which no further change may occur while the network is cut.
+/// A time longer than the agents' wait for the network. In it only the primary may serve while the network is cut.
 const HOLDS: Duration = Duration::from_secs(45);
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {

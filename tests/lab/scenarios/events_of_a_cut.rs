@@ -19,7 +19,8 @@ use crate::sh::Result;
 
 const ID: &str = "tandem";
 const PATH: &str = "path=/usr/libexec/tandem/alert";
-/// A recipient that works, and one without its directory.
+/// The file of an event recipient that works. The directory of [`LATER`], another recipient's file, is missing at
+/// first.
 const UP: &str = "/var/log/tandem-events";
 const LATER: &str = "/var/log/later/tandem-events";
 
@@ -63,7 +64,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Checks that kept events reach each recipient that is up, and later the one that was down.
+/// Checks that `tandem events test` delivers the kept events to each recipient that works. A recipient that failed at
+/// first must get them later.
 fn are_brought(lab: &Lab, node: Node) -> Result<()> {
     let test = ["tandem", "events", "test"];
     let first = host::output(lab, node, &test)?;
@@ -79,7 +81,7 @@ fn are_brought(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// The fields of an event that this scenario checks.
+/// The fields of one of Tandem's events that this scenario checks.
 #[derive(Debug)]
 struct Told {
     number: u64,
@@ -87,7 +89,7 @@ struct Told {
     message: String,
 }
 
-/// Returns the events of a node.
+/// Returns the events that `tandem events` lists on a node.
 fn told(lab: &Lab, node: Node) -> Vec<Told> {
     let said = host::said(lab, node, &["tandem", "events", "--json", "--since", "1h"]);
     let document: Value = serde_json::from_str(&said).unwrap_or_default();
@@ -100,7 +102,8 @@ fn told(lab: &Lab, node: Node) -> Vec<Told> {
     document["events"].as_array().map(|events| events.iter().map(told).collect()).unwrap_or_default()
 }
 
-/// Returns types, reasons and nodes. Events of fence devices are left out, because Pacemaker chooses where those run.
+/// Returns type, reason and node of each event. Events of fence devices are left out, because Pacemaker chooses the
+/// nodes where these devices run.
 fn names(events: &[Told]) -> Vec<String> {
     events.iter().filter(|event| !event.message.contains("fence-")).map(|event| event.name.clone()).collect()
 }

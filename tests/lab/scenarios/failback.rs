@@ -39,16 +39,16 @@ pub const SCENARIOS: &[Scenario] = &[
     .needs(Needs::NoEtcd),
 ];
 
-/// The shortest delay that the parameter allows.
+/// The delay before leadership moves to the primary. It is the shortest one that the parameter allows.
 const DELAY: Duration = Duration::from_secs(10);
-/// The limit for the delay, and for the monitor that hands over.
+/// The time-out until the primary leads: the delay, and the monitor that hands leadership over.
 const LIMIT: Duration = Duration::from_secs(90);
-/// A time longer than the delay and two full monitors.
+/// A time longer than the delay and two full monitors. In it leadership must not move.
 const HOLDS: Duration = Duration::from_secs(25);
-/// The time around the moment at which another leader is observed.
+/// The tolerance for the moment at which the scenario observes that another node leads.
 const AROUND: Duration = Duration::from_secs(2);
 
-/// The limits for the gap of a hand-over: for the median, and for each one.
+/// The limit for the median of the writers' gaps at hand-overs. [`WORST`] is the limit for each gap.
 const MEDIAN: Duration = Duration::from_millis(100);
 const WORST: Duration = Duration::from_millis(500);
 
@@ -103,8 +103,8 @@ fn has_an_alarm(lab: &Lab, writers: &Writers, members: [u64; 2]) -> Result<()> {
     wait_leads(lab, writers, primary).map(drop)
 }
 
-/// Hangs the primary's etcd until it is restarted, so that two voters have no majority. Either node may then be
-/// elected; the agents hand over nothing.
+/// Freezes the primary's etcd until the agent restarts it, so that two voters have no majority. Either node may then
+/// be elected. The agents must not hand over leadership to the frozen etcd.
 fn hangs(lab: &Lab, writers: &Writers) -> Result<()> {
     let first = leader(lab)?;
     let primary = first.other();
@@ -118,7 +118,8 @@ fn hangs(lab: &Lab, writers: &Writers) -> Result<()> {
     wait_leads(lab, writers, primary).map(drop)
 }
 
-/// Puts the primary to standby and back as a learner. It leads once it has been a voter for the delay.
+/// Puts the primary to standby and back, so that it returns as a learner. It must lead only after it has been a voter
+/// for the delay.
 fn is_on_standby_and_learns(lab: &Lab, writers: &Writers) -> Result<()> {
     let first = leader(lab)?;
     let primary = first.other();
@@ -135,8 +136,8 @@ fn is_on_standby_and_learns(lab: &Lab, writers: &Writers) -> Result<()> {
     must("one hand-over was enough", handed_over(lab), |now| *now == before + 1).map(drop)
 }
 
-/// Sets the attribute as a ping resource would, because the lab has none. The primary loses leadership with its users,
-/// and regains it with them.
+/// Sets the node attribute of `reach_attribute` as a ping resource would. The primary must lose leadership when it
+/// loses its users, and regain it with them.
 fn reach(lab: &Lab, _: Wish) -> Result<()> {
     let primary = leader(lab)?;
     let mut writers = super::writing(lab)?;
@@ -190,7 +191,7 @@ fn unnamed(lab: &Lab) -> Result<()> {
     pcs::run_and_wait(lab, NODES[0], &["resource", "update", cluster::ETCD, "configured_primary=", "failback_delay="])
 }
 
-/// Waits until `node` leads. Returns the moment, on the writers' clock.
+/// Waits until `node` leads. Returns the time since the writers began.
 fn wait_leads(lab: &Lab, writers: &Writers, node: Node) -> Result<Duration> {
     let leads = || {
         let view = etcd::view(lab, node).ok()?;
@@ -201,7 +202,7 @@ fn wait_leads(lab: &Lab, writers: &Writers, node: Node) -> Result<Duration> {
     Ok(seen)
 }
 
-/// Checks that `node` leads for this long.
+/// Checks for the duration `time` that `node` leads.
 fn stays(lab: &Lab, node: Node, time: Duration) -> Result<()> {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -212,7 +213,7 @@ fn stays(lab: &Lab, node: Node, time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of hand-overs to a primary that the agents have logged.
+/// Returns how often the agents have logged that they handed leadership to a primary.
 fn handed_over(lab: &Lab) -> usize {
     let logged = |node| host::said(lab, node, &["cat", "/var/log/messages"]).matches("handing leadership back").count();
     NODES.into_iter().map(logged).sum()

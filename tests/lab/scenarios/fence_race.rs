@@ -20,18 +20,19 @@ use crate::load::writer::Writers;
 use crate::random::Random;
 use crate::sh::{self, Result};
 
-/// The number of partitions in the daily run.
+/// The number of partitions when this scenario runs daily.
 const FEW: u64 = 3;
 const MANY: u64 = 100;
 const SWITCHES: u64 = 20;
-/// The limit from the cut to a fenced node: the token, and the longest race with BMCs that take three seconds for each
-/// answer.
+/// The time-out from the network cut until a node is fenced. It covers the token, and the longest race with BMCs that
+/// take three seconds for each response.
 const DECIDED: Duration = Duration::from_secs(150);
-/// The time after the reset in which a partition shows that the other node is not reset as well.
+/// The longest time for which the network stays cut after a node's reset, to show that the other node is not reset as
+/// well.
 const SETTLES: Duration = Duration::from_secs(20);
-/// The longest delay of a BMC's answer.
+/// The longest delay of a BMC's response that the scenario draws.
 const LATEST: Duration = Duration::from_secs(3);
-/// The longest outage of a switch that carries both networks: two tries of the fencer.
+/// The longest outage of a switch that carries both networks. It covers two tries of Pacemaker's fencer.
 const OUTAGE: Duration = Duration::from_secs(60);
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -77,11 +78,11 @@ fn racing(lab: &Lab, rounds: fn(&Lab, &mut Random, &Writers) -> Result<()>) -> R
     cluster::set_race(lab, false)
 }
 
-/// The packets that are lost between the hosts.
+/// The direction in which packets between the hosts are lost.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Both,
-    /// This node receives nothing from the other one, which still receives its packets.
+    /// The node receives no packets of its peer. The peer still receives the node's packets.
     Deaf(Node),
 }
 
@@ -142,8 +143,8 @@ fn set_cut(lab: &Lab, cut: Cut, on: bool) -> Result<()> {
     if on { done.map(drop) } else { Ok(()) }
 }
 
-/// Restarts the switch that carries all networks: the hosts lose each other and both BMCs, and get all back at the same
-/// moment.
+/// Restarts a switch that carries all networks. The hosts lose each other and both BMCs, and get all of them back at
+/// the same moment.
 fn switch_restarts(lab: &Lab, chance: &mut Random, round: u64) -> Result<()> {
     let before = steps::power_cuts(lab);
     let outage = Duration::from_secs(3) + chance.up_to(OUTAGE);

@@ -15,16 +15,16 @@ use crate::host::state::{self, Lab};
 use crate::judge::check::{eventually, must};
 use crate::sh::{self, Result};
 
-/// The node that is fenced, and the one where the administrator works.
+/// The node that is fenced. The administrator works on the other node, [`SEAT`].
 const VICTIM: Node = Node::One;
 const SEAT: Node = Node::Two;
 const PASSWORD_FILE: &str = "/etc/tandem/bmc-password";
-/// Seconds, long enough for Corosync to lose the node. The node is fenced often, and no measurement depends on its
-/// boot.
+/// The boot delay in seconds. It is long enough for Corosync to lose the fenced node, and short because the scenario
+/// fences often.
 const BOOT_DELAY: &str = "5";
-/// A delay that is distinguishable from a slow machine.
+/// A fencing delay that is longer than any delay that a slow machine causes.
 const DELAY: Duration = Duration::from_secs(7);
-/// The limit for the report of a refusal. The fencer's own time-out is a minute.
+/// The time-out until a BMC's refusal is reported. The fencer's own time-out is a minute.
 const AT_ONCE: Duration = Duration::from_secs(30);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -40,7 +40,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     nothing_is_told(lab)
 }
 
-/// Returns the output of a command at the administrator's shell, with its exit code as the last line.
+/// Returns the output of a command on the administrator's node, with its exit code as the last line.
 fn shell(lab: &Lab, command: &str) -> Result<String> {
     let output = host::output(lab, SEAT, &["sh", "-c", &format!("{command}; echo \"code $?\"")])?;
     Ok(output.text().trim().to_owned())
@@ -57,7 +57,7 @@ fn contains(what: &str, said: &str, words: &[&str]) -> Result<()> {
     }
 }
 
-/// Returns the agent's options for the victim's BMC, in the form of `stonith_admin`.
+/// Returns the fence agent's options for the victim's BMC, in the form of `stonith_admin`.
 fn options(password: &str) -> String {
     let ip = VICTIM.bmc_ip();
     format!("-o ip={ip} -o username={BMC_USER} -o password={password} -o system_uuid={}", VICTIM.uuid())
@@ -85,7 +85,7 @@ fn tools(lab: &Lab) -> Result<()> {
     eventually("pcs shows the fence devices as started", status, started).map(drop)
 }
 
-/// Returns whether `pcs stonith status` shows the device as started.
+/// Returns whether the output of `pcs stonith status` shows the fence device `name` as started.
 fn is_started(status: &str, name: &str) -> bool {
     status.lines().any(|line| line.contains(name) && line.contains("Started"))
 }
@@ -122,8 +122,8 @@ fn from_the_shell(lab: &Lab) -> Result<()> {
     steps::nobody_is_wanted_dead(lab)
 }
 
-/// Checks a device with an option that only prints text: no node is fenced, and the fencer does not report that one
-/// was.
+/// Checks a fence device with an option that only prints text. No node may be fenced, and the fencer must not report
+/// that one was.
 fn asked_for_text(lab: &Lab) -> Result<()> {
     let began = state::since_epoch();
     for option in ["version", "help"] {
@@ -163,7 +163,7 @@ fn text_is_no_fencing(lab: &Lab, option: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the resets at the victim's BMC since then, each with its time.
+/// Returns the resets that were requested from the victim's BMC since `since`, each with its time and type.
 fn resets(lab: &Lab, since: Duration) -> Vec<(Duration, String)> {
     let log = fs::read_to_string(lab.bmc_log()).unwrap_or_default();
     let source = format!("bmc-{VICTIM}: POST ");
@@ -177,7 +177,8 @@ fn resets(lab: &Lab, since: Duration) -> Vec<(Duration, String)> {
         .collect()
 }
 
-/// Runs `pcs stonith fence` or a similar command, which must succeed. Returns the time until the first reset.
+/// Runs `pcs stonith fence` or a similar command, which must succeed. Returns the time until the victim's first
+/// reset.
 fn fence(lab: &Lab, command: &str) -> Result<Duration> {
     let began = state::since_epoch();
     let said = shell(lab, command)?;
@@ -195,7 +196,8 @@ fn fenced_by_name(lab: &Lab) -> Result<()> {
     up::wait_online(lab)
 }
 
-/// Checks that a node that is fenced with *off* stays off until it is requested on, which Pacemaker calls an unfence.
+/// Checks that a node that is fenced with *off* stays off until the administrator requests *on*, which Pacemaker
+/// calls unfencing.
 fn kept_off_and_switched_on(lab: &Lab) -> Result<()> {
     fence(lab, "pcs stonith fence node1 --off")?;
     if power::is_on(lab, VICTIM) {
@@ -223,7 +225,8 @@ fn delayed(lab: &Lab) -> Result<()> {
     up::wait_online(lab)
 }
 
-/// Checks a BMC that refuses the password: fencing fails soon, with its reason in the history and in the log.
+/// Checks fencing by a BMC that refuses the password. It must fail soon, and the history and the log must have the
+/// reason.
 fn refused(lab: &Lab) -> Result<()> {
     bmc::set_mode(lab, VICTIM, "refuse")?;
     let began = state::since_epoch();
@@ -250,7 +253,8 @@ fn messages(lab: &Lab, node: Node) -> String {
     fs::read(lab.messages(node)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-/// Changes the BMC's password and updates only one of two devices: the second level still fences.
+/// Changes the BMC's password and updates only one of two fence devices. The device of the second level must still
+/// fence.
 fn second_level(lab: &Lab) -> Result<()> {
     let set_password = |password: &str| -> Result<()> {
         let command = format!("umask 077; echo '{password}' > {PASSWORD_FILE}");

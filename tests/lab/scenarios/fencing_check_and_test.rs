@@ -18,12 +18,13 @@ use crate::judge::check::{eventually, must};
 use crate::load::writer::Writers;
 use crate::sh::Result;
 
-/// The node that is fenced, and the one where the administrator works.
+/// The node that is fenced. The administrator works on the other node, [`SEAT`].
 const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
-/// The tolerance in seconds between the command's times and the lab's own.
+/// The tolerance in seconds between the times that the command reports and those in the lab's own log.
 const CLOSE: f64 = 0.5;
-/// The finding in a lab without the collector's timer, because nothing is published there.
+/// The finding of `tandem fencing check` in a lab without the collector's timer, because no collector publishes
+/// anything there.
 const WITHOUT_COLLECTOR: &str = "not-collected";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -61,7 +62,7 @@ fn healthy(lab: &Lab) -> Result<()> {
     must("its exit code", nothing.0, |code| [0, 3].contains(code)).map(drop)
 }
 
-/// Checks that no node is fenced if that makes no sense, or would not work.
+/// Checks that `tandem fencing test` fences no node if the command makes no sense, or if fencing would fail.
 fn refused(lab: &Lab) -> Result<()> {
     let before = state::since_epoch();
     for (command, words) in [
@@ -116,16 +117,16 @@ fn tested(lab: &Lab) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// The lab's observations during the test.
+/// The results of a fencing test: what the command printed, and what the lab observed.
 struct Watched {
     answer: Value,
-    /// The time at which the victim voted again, since 1970.
+    /// The time since 1970 at which the lab observed that the victim voted again.
     voter: Duration,
 }
 
 type Said = std::result::Result<(i32, String), String>;
 
-/// Observes the survivor's members until the command has ended.
+/// Observes etcd's members on the survivor until `tandem fencing test` has ended.
 fn watch(lab: &Lab, writers: &Writers, waits: &mpsc::Receiver<Said>) -> Result<Watched> {
     let (mut alone, mut voter) = (false, None);
     let limit = Instant::now() + Duration::from_secs(400);
@@ -145,7 +146,7 @@ fn watch(lab: &Lab, writers: &Writers, waits: &mpsc::Receiver<Said>) -> Result<W
     Err("the test of fencing did not end".into())
 }
 
-/// Returns the seconds since `began` at which the lab's own events first contain `words` about the victim.
+/// Returns the times at which the lab's own log first has `words` about the victim, in seconds since `began`.
 fn steps_of(lab: &Lab, began: Duration, words: &str) -> Option<f64> {
     let events = std::fs::read_to_string(lab.events()).unwrap_or_default();
     let after = state::stamp(began);
@@ -154,7 +155,7 @@ fn steps_of(lab: &Lab, began: Duration, words: &str) -> Option<f64> {
     Some(at.as_secs_f64())
 }
 
-/// Parses the record's time format: RFC 3339 with milliseconds.
+/// Parses a time of the command's record: RFC 3339 with milliseconds.
 fn since_epoch(text: &str) -> Option<Duration> {
     humantime::parse_rfc3339(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()
 }

@@ -16,32 +16,36 @@ use crate::judge::check::{eventually, must};
 use crate::load::writer::Writers;
 use crate::sh::Result;
 
-/// The node that is fenced, and the one where the administrator works.
+/// The node that is fenced. The administrator works on the other node, [`SEAT`].
 const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
 const FILE: &str = "/etc/tandem/bmc-node2";
-/// The file that passes a new password to the command, because arguments must not contain it.
+/// The file from which the command reads a new password, because arguments must not contain it.
 const NEW: &str = "/etc/tandem/new-password";
-/// The beginning of each new password.
+/// The beginning of each new password, by which the scenario searches logs for passwords.
 const SECRET: &str = "lab-s3cret-";
-/// The number of updates during a transition of Pacemaker's: one that creates the time property, and one that finds it.
+/// The number of updates while Pacemaker is in a transition. The first one creates the cluster property with the
+/// update's time, and the second one finds it.
 const AMID: u64 = 2;
-/// A resource with a start so slow that an update fits into it.
+/// A resource with a start so slow that an update fits into Pacemaker's transition.
 const SLOW: &str = "slow";
-/// The number of rounds of each kind in the daily run. The variable sets it for the nightly run.
+/// The number of updates of each kind in the daily run. The environment variable [`AT_NIGHT`] sets it for the nightly
+/// run.
 const ROUNDS: u64 = 2;
 const AT_NIGHT: &str = "TANDEM_UPDATES";
-/// The limit for the additional time of fencing during an update.
+/// The limit for the additional time that fencing takes during an update.
 const LATER: Duration = Duration::from_secs(5);
-/// The approximate duration of an update.
+/// The approximate duration of an update, within which the power cut is drawn.
 const SPAN: Duration = Duration::from_secs(4);
 const PATIENCE: Duration = Duration::from_secs(90);
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// A file on each node, and `--change-at-bmc` once both nodes have both passwords.
+    /// A password in a file on each node. The command changes it with `--change-at-bmc`, once both nodes have both
+    /// passwords.
     File,
-    /// A password in the CIB: the device changes to another account, which the BMC has in addition to the old one.
+    /// A password in the CIB. The command changes the fence device to another account, which the BMC has in addition
+    /// to the old one.
     Cib,
 }
 
@@ -69,7 +73,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Checks that no log shows the password of the CIB. Pacemaker logs the change that ends a transition, with its value.
+/// Updates the fence device while Pacemaker is in a transition, and checks that no log shows the password. Pacemaker
+/// logs the change that ends a transition, with its value.
 fn amid_transitions(lab: &Lab) -> Result<()> {
     for number in 1..=AMID {
         let from = NODES.map(|node| steps::log_length(lab, node));
@@ -89,7 +94,7 @@ fn amid_transitions(lab: &Lab) -> Result<()> {
     no_password_in_a_log(lab)
 }
 
-/// Configures the device for this kind.
+/// Configures the fence device with a password of this kind.
 fn prepare(lab: &Lab, kind: Kind) -> Result<()> {
     let device = cluster::fence_device(VICTIM);
     match kind {
@@ -139,8 +144,8 @@ fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, u
     Ok(())
 }
 
-/// Returns the command that gives the device another account of the BMC. That account is neither the current one nor
-/// changed by the command.
+/// Returns the command that gives the fence device another account of the BMC. That account is not the current one,
+/// and the command does not change it at the BMC.
 fn other_account(lab: &Lab, new: &str) -> Result<String> {
     let user = accounts::USERS[usize::from(new.ends_with(['0', '2', '4', '6', '8']))];
     accounts::set_account(lab, VICTIM, user, new)?;
@@ -148,7 +153,8 @@ fn other_account(lab: &Lab, new: &str) -> Result<String> {
     Ok(format!("tandem fencing update node2 --username {user} --password-file {NEW}"))
 }
 
-/// Returns the command that changes the password at the BMC, once the victim's copy of the file has both.
+/// Adds the new password to the victim's copy of the password file. Returns the command that then changes the
+/// password at the BMC.
 fn staged(lab: &Lab, new: &str) -> Result<String> {
     for node in [SEAT, VICTIM] {
         host::put(lab, node, NEW, &format!("{new}\n"))?;
@@ -160,7 +166,7 @@ fn staged(lab: &Lab, new: &str) -> Result<String> {
     Ok(format!("tandem fencing update node2 --change-at-bmc --password-file {NEW}"))
 }
 
-/// Returns the time from the end of the victim's power to the next write.
+/// Cuts the victim's power after `pause`. Returns the time from the power cut to the next write.
 fn cut_and_wait(lab: &Lab, writers: &Writers, pause: Duration) -> Result<Duration> {
     std::thread::sleep(pause);
     let began = Instant::now();

@@ -16,12 +16,12 @@ use crate::judge::check::{eventually, within};
 use crate::sh::Result;
 
 const FORCE: &str = "force_new_cluster";
-/// The time of several monitors, one every five seconds.
+/// The time of several monitors, which run every five seconds.
 const A_FEW_MONITORS: Duration = Duration::from_secs(30);
-/// The command in the refusal.
+/// The command that the exit reason of the refused start names.
 const WAY_OUT: &str = "confirm-recovery";
 
-/// Checks that a voter of two deletes the attribute.
+/// Sets the attribute `force_new_cluster` while both members vote. A voter of two must delete it.
 pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
@@ -42,8 +42,8 @@ pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
     steps::nothing_forced(lab, logs)
 }
 
-/// Sets the attribute on a node without its peer, which knows from the CIB that it was left behind. The node refuses,
-/// and no write of the peer is lost.
+/// Sets `force_new_cluster` on a node without its peer. The node knows from the CIB that it was left behind, so it
+/// must refuse to start. The common ending (`super::ends_well`) checks that no write of the peer is lost.
 pub fn not_enough(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     lab.set("boot-delay", "3600")?;
@@ -71,7 +71,7 @@ fn set(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the node refuses although its peer is fenced and the attribute is set.
+/// Checks that the node refuses to start etcd, although its peer is fenced and `force_new_cluster` is set.
 fn refuses(lab: &Lab) -> Result<()> {
     // The line also shows that the peer is not UNCLEAN.
     let words = format!("Node {PEER}: OFFLINE");

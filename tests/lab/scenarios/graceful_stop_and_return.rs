@@ -10,7 +10,8 @@ use crate::demo::Victim;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The limit for an orderly hand-over: an election and a few retries, but no recovery.
+/// The limit for a writer's gap while leadership is handed over in good order. It covers an election and a few
+/// retries, but no recovery.
 const LONGEST_GAP: Duration = Duration::from_secs(8);
 
 pub fn leader(lab: &Lab, _: Wish) -> Result<()> {

@@ -18,12 +18,12 @@ use crate::sh::Result;
 const LIMIT: Duration = Duration::from_secs(120);
 const TYPO: &str = "localhost/tandem/etcd:TYPO";
 const NOT_HERE: &str = "image-not-here";
-/// The same release under another name and with another id.
+/// The name of a second etcd image. It has the same release as the lab's image, and another id.
 const NEXT: &str = "localhost/tandem/etcd:next";
 /// The limit for a writer's gap while both members are restarted one after the other.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
 
-/// Returns the name of the lab's own image.
+/// Returns the name of the lab's own etcd image.
 fn own(lab: &Lab) -> String {
     image::name(&lab.setting("etcd").unwrap_or_default())
 }
@@ -65,7 +65,7 @@ pub fn typo(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Imports an image of the running release under another name.
+/// Imports an image of the running etcd release under the name [`NEXT`] on both hosts.
 pub fn import_next(lab: &Lab, tools: Tools) -> Result<&'static str> {
     let rootfs = image::rootfs(Version::parse(&lab.setting("etcd").unwrap_or_default())?, tools)?;
     NODES.into_iter().try_for_each(|node| host::import_image(lab, node, &rootfs, NEXT))?;
@@ -95,8 +95,8 @@ pub fn upgrade(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Types an upgrade, and kills it while its constraint keeps etcd off a node. That node is being restarted, or is about
-/// to be.
+/// Runs an upgrade, and kills it while its constraint keeps etcd off a node. That node's etcd is being restarted, or
+/// is about to be.
 pub fn cut_off(lab: &Lab, on: Node, command: &str) -> Result<()> {
     let line = format!(
         "{command} & for i in $(seq 300); do cibadmin --query --scope constraints | grep -q tandem-upgrade && break; sleep 0.1; done; \

@@ -19,7 +19,7 @@ use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
 use crate::sh::Result;
 
-/// The time of an answer on a busy machine on which no program hangs.
+/// The longest time that `tandem status` may take on a busy machine on which no program hangs.
 const HEALTHY: Duration = Duration::from_secs(2);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -47,7 +47,8 @@ fn healthy(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| row(lab, node, REDUNDANT, None, &[]))
 }
 
-/// Returns the conditions that are not true in maintenance of the whole cluster.
+/// Returns the conditions of the `PacemakerCluster` object that are not true while the whole cluster is in
+/// maintenance.
 fn in_maintenance() -> Vec<String> {
     let mut all =
         ["Healthy=ClusterUnhealthy", "InService=InMaintenance"].map(|word| format!("cluster {word}")).to_vec();
@@ -61,7 +62,7 @@ fn in_maintenance() -> Vec<String> {
     all
 }
 
-/// Checks states that an operator has configured.
+/// Checks what `tandem status` reports of states that an operator has configured.
 fn configured(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     steps::maintenance(lab, true)?;
     row(lab, follower, DEGRADED, Some("cluster-maintenance"), &in_maintenance())?;
@@ -97,7 +98,8 @@ fn full(lab: &Lab, leader: Node) -> Result<()> {
     row(lab, leader, REDUNDANT, None, &[])
 }
 
-/// Hangs each program that is queried. The answer still comes in time, and is not that the cluster is healthy.
+/// Freezes each program that `tandem status` queries. The command must still return in time, and must not report a
+/// healthy cluster.
 fn hanging(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     steps::maintenance(lab, true)?;
     let told = [
@@ -114,7 +116,7 @@ fn hanging(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     row(lab, leader, REDUNDANT, None, &[])
 }
 
-/// Asks `on` while these processes of `node` hang.
+/// Runs `tandem status` on `on` while `processes` of `node` are frozen.
 fn hangs(lab: &Lab, node: Node, processes: &str, on: Node) -> Result<()> {
     host::must(lab, node, &["sh", "-c", &format!("kill -STOP {processes}")])?;
     let answer = answers(lab, on, &format!("while {processes} of {node} hang"));
@@ -122,7 +124,7 @@ fn hangs(lab: &Lab, node: Node, processes: &str, on: Node) -> Result<()> {
     must("and it is not that all is well", answer?, |answer| answer.code != REDUNDANT.1).map(drop)
 }
 
-/// Stops Pacemaker on a node, and then cuts its power.
+/// Stops Pacemaker on a node, and then cuts its power. Checks what `tandem status` reports of both states.
 fn stopped_and_off(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     pacemaker::end(lab, follower)?;
     let off = [asked::etcd_stopped(follower), vec![format!("{follower} Online=Offline")]].concat();

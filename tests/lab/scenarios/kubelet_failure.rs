@@ -14,7 +14,7 @@ use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
 const CLONE: &str = "kubelet-clone";
-/// The limit for a leader's hand-over and a few retries.
+/// The limit for a writer's gap while the leader hands leadership over. It includes a few retries.
 const LONGEST_GAP: Duration = Duration::from_secs(8);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

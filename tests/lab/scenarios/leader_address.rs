@@ -17,10 +17,11 @@ use crate::load::writer::Writers;
 use crate::sh::Result;
 
 const PAGE: &str = include_str!("../../../docs/operate/address.md");
-/// The address of the page, and the lab's.
+/// The address in the commands of the guide, which the lab replaces with [`ADDRESS`].
 const OF_THE_PAGE: &str = "192.0.2.10";
 const ADDRESS: &str = "10.99.0.50";
-/// The limit from a hand-over, or from the first write after a kill, until the address is with the leader.
+/// The time-out until the floating address is on the leader's node. It counts from a hand-over, or from the first
+/// write after a kill.
 const FOLLOWS: Duration = Duration::from_secs(10);
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(

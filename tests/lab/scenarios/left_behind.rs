@@ -40,7 +40,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     peer_returns(lab, wish)
 }
 
-/// Cuts node 1 for long. Node 2 runs standalone and takes writes, and then dies together with its BMC.
+/// Cuts node 1's power for long. Node 2 runs standalone and takes writes. Then it loses power and its BMC becomes
+/// unreachable, and node 1 is switched on.
 pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     lab.set("boot-delay", "3600")?;
     power::cut(lab, LEFT)?;
@@ -55,7 +56,8 @@ pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     power::on(lab, LEFT)
 }
 
-/// Checks that etcd does not start without its peer, and that the exit reason explains it.
+/// Checks that etcd does not start on node 1 without its peer, and that `tandem explain` gives the reason and the
+/// command to type.
 fn refuses(lab: &Lab) -> Result<()> {
     steps::wait_pacemaker(lab, LEFT)?;
     for _ in 0..5 {
@@ -70,7 +72,8 @@ fn refuses(lab: &Lab) -> Result<()> {
     eventually(&format!("'tandem explain' says each of {told:?}"), explain, tells).map(drop)
 }
 
-/// Types `answers` to `tandem confirm-recovery`.
+/// Runs `tandem confirm-recovery` with `answers` as its input. Checks that it warns of lost writes, and succeeds
+/// exactly if `succeeds` is true.
 pub(super) fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
     let script = format!("printf '{}' | tandem confirm-recovery", answers.replace('\n', "\\n"));
     let output = host::output(lab, LEFT, &["sh", "-c", &script])?;
@@ -88,7 +91,7 @@ pub(super) fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
     if warns { Ok(()) } else { Err(format!("'tandem confirm-recovery' does not say what may be lost: {told}").into()) }
 }
 
-/// Brings back the node that was given up: it joins, and its old data is kept next to its data dir.
+/// Brings back the node that an operator gave up. It must join, and its old data must be kept next to its data dir.
 fn peer_returns(lab: &Lab, wish: Wish) -> Result<()> {
     bmc::set_mode(lab, PEER, "ok")?;
     power::on(lab, PEER)?;

@@ -111,8 +111,8 @@ use crate::side_by_side;
 use needs::{Hosts, Needs};
 use table::Scenario;
 
-/// Prints names and descriptions.
-/// Prints a line for each scenario, or, if `is_long`, also when, where and from which state it runs.
+/// Prints the name and the description of each scenario. With `is_long` it also prints when, where and from which
+/// state the scenario runs.
 pub fn list(is_long: bool) {
     for scenario in table::all() {
         if is_long {
@@ -127,25 +127,26 @@ pub fn list(is_long: bool) {
     }
 }
 
-/// The selection of scenarios.
+/// The selection of scenarios for a run.
 pub enum Wanted {
-    /// The daily ones.
+    /// The scenarios that run daily.
     Daily,
-    /// The daily ones, and also those that are long or depend on chance.
+    /// The daily scenarios, and also those that are long or depend on chance.
     Nightly,
     Named(Vec<String>),
 }
 
-/// The options of a run of scenarios.
+/// The options of `cargo lab run`.
 pub struct Manner {
     pub wanted: Wanted,
-    /// The number of parallel labs.
+    /// The number of labs that run scenarios at the same time.
     pub jobs: usize,
-    /// The file for the report, which replaces the final output if this is one of several parallel labs.
+    /// The file to which a run writes its report instead of the final output. `None` unless this is one of several
+    /// labs that run at the same time.
     pub report: Option<PathBuf>,
 }
 
-/// Runs scenarios. Continues after a failure, and prints the number of failures at the end.
+/// Runs the scenarios. It continues after a failed scenario, and prints the number of failures at the end.
 pub fn run(lab: &Lab, mut wish: Wish, manner: &Manner) -> Result<()> {
     let chosen = choose(&manner.wanted, wish.hosts)?;
     wish.boot_delay = crate::demo::boot_delay(wish);
@@ -206,7 +207,7 @@ fn in_turn(lab: &Lab, wish: Wish, chosen: &[&Scenario]) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the description of a failed scenario, and keeps its logs. The lab is not used again.
+/// Describes a lab in which a scenario has failed, keeps its logs, and takes it down.
 fn look_at(lab: &Lab, scenario: &Scenario) -> Vec<String> {
     if !lab.exists() {
         return Vec::new();
@@ -243,7 +244,7 @@ fn choose(wanted: &Wanted, hosts: host::Kind) -> Result<Vec<&'static Scenario>> 
     names.iter().map(find).collect()
 }
 
-/// Brings the lab into the state that the scenario needs. A lab that already fits is used as it is.
+/// Brings the lab into the state in which the scenario begins. A lab that is in that state already is used as it is.
 fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> Result<()> {
     if matches!(needs, Needs::Healthy | Needs::Promotable | Needs::SetUp) && *current == Some(needs) {
         return Ok(());
@@ -272,7 +273,7 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
     Ok(())
 }
 
-/// Starts writers on a healthy lab, and waits until they write.
+/// Starts writers on a healthy lab, and waits for their first writes.
 fn writing(lab: &Lab) -> Result<Writers> {
     let writers = Writers::start(lab, STEADY)?;
     sh::wait_for("the first writes", FIRST_WRITES, Duration::from_millis(50), || {
@@ -281,8 +282,8 @@ fn writing(lab: &Lab) -> Result<Writers> {
     Ok(writers)
 }
 
-/// Checks the end that every etcd scenario must reach: two voters, as both sides report; no acknowledged write lost on
-/// either; no sign of two histories; and no failure in Pacemaker that an operator must clear.
+/// Checks the end that every etcd scenario must reach. Both nodes report two voters. No acknowledged write is lost on
+/// either node. There is no sign of two histories. Pacemaker shows no failure that an operator must clear.
 fn ends_well(lab: &Lab, writers: &mut Writers) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     writers.wait_on_each()?;
@@ -297,8 +298,8 @@ fn ends_well(lab: &Lab, writers: &mut Writers) -> Result<()> {
     clean(lab)
 }
 
-/// Checks that no failure in Pacemaker needs an operator, and that either node may be lost again. Prints failures that
-/// were recovered.
+/// Checks that no failure in Pacemaker needs an operator, and that the loss of either node is safe again. Prints the
+/// failures from which Pacemaker has recovered.
 fn clean(lab: &Lab) -> Result<()> {
     let complaints = cluster::wait_clean(lab)?;
     for failure in cluster::failures(lab, NODES[0]) {
@@ -307,7 +308,7 @@ fn clean(lab: &Lab) -> Result<()> {
     if complaints.is_empty() { redundant::wait(lab) } else { Err(complaints.join("; ").into()) }
 }
 
-/// Checks the end of a scenario that cut one node's power.
+/// Checks that no write was lost in a scenario that cut one node's power, and that two voters were back in time.
 fn recovered(lab: &Lab, outcome: &Outcome) -> Result<()> {
     println!(
         "   first write after {:.1} s, two voters after {:.1} s, {} writes acknowledged, {} lost",

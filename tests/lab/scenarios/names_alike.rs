@@ -9,7 +9,7 @@ use crate::judge::check::must;
 use crate::judge::decisions;
 use crate::sh::Result;
 
-/// Runs in a lab of its own, because the names are in all of its files.
+/// Runs the scenario in a lab of its own, because the second node's name `node10` is in all files of a lab.
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     node::call_second(Second::Node10);
     let done =

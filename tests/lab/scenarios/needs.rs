@@ -2,24 +2,24 @@
 
 use crate::host;
 
-/// The state in which a scenario begins.
+/// The state of the lab in which a scenario begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// Two voters and no complaints. A lab that another scenario left healthy is good enough.
+    /// Two voters, and no failure in Pacemaker. A lab that another scenario left healthy is good enough.
     Healthy,
-    /// The state of `Healthy`, with the resource as a promotable clone.
+    /// The state of [`Self::Healthy`], with the resource as a promotable clone.
     Promotable,
-    /// The state of `Healthy`, with the shell agent.
+    /// The state of [`Self::Healthy`], with the shell agent.
     ShellAgent,
-    /// Hosts and fencing, but no etcd resource yet.
+    /// Hosts with Pacemaker and fence devices, but without an etcd resource.
     NoEtcd,
-    /// Two voters by `tandem setup`.
+    /// Two voters that `tandem setup` has set up.
     SetUp,
     /// Hosts with nothing but the packages, as RPMs leave them.
     Blank,
-    /// The same, as Debian's packages leave them.
+    /// Hosts with nothing but the packages, as Debian's packages leave them.
     BlankDebian,
-    /// No lab at all: it makes its own.
+    /// No lab at all, because the scenario makes its own.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ impl Needs {
     }
 }
 
-/// The kinds of hosts that a scenario supports.
+/// The kinds of hosts on which a scenario can run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hosts {
     Namespaces,

@@ -16,10 +16,10 @@ use crate::judge::check::eventually;
 use crate::judge::greps::{self, Found, When};
 use crate::sh::{self, Result};
 
-/// The manifest's settings in etcd's configuration.
+/// The lines of etcd's configuration that come from OpenShift's manifest.
 const CONFIG: [&str; 3] =
     ["force-new-cluster: false", "listen-metrics-urls: \"https://0.0.0.0:9978\"", "quota-backend-bytes: 8589934592"];
-/// Settings that etcd 3.4 does not have.
+/// The lines of etcd's configuration that come from OpenShift's manifest, and that etcd 3.4 does not know.
 const CONFIG_FROM_3_5: [&str; 2] =
     ["experimental-warning-apply-duration: 200000000", "socket-options: {\"reuse-address\":true}"];
 
@@ -59,13 +59,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Returns the number of the next line in Pacemaker's own log.
+/// Returns the number that the next line of Pacemaker's own log will have.
 fn pacemakers_log(lab: &Lab, node: Node) -> Result<usize> {
     let count = host::must(lab, node, &["sh", "-c", &format!("wc -l <{PACEMAKERS_LOG}")])?;
     Ok(count.trim().parse::<usize>()? + 1)
 }
 
-/// Runs the greps of OpenShift's tests and operators for this stage, and compares the results with the table.
+/// Runs the greps of OpenShift's tests and operators for the stage `when`, and compares the results with
+/// [`greps::LOOKS`]. `logs` are the first lines of Pacemaker's logs that count.
 fn looked_for(lab: &Lab, when: When, logs: [usize; 2]) -> Result<()> {
     let mut looks = 0;
     for look in greps::LOOKS.iter().filter(|look| look.when == when) {
@@ -92,7 +93,8 @@ fn says(lab: &Lab, node: Node, words: &str) -> bool {
     steps::said(lab, node, 0).contains(words)
 }
 
-/// Checks attributes, files and log lines that others read. The agent writes some of them shortly after etcd serves.
+/// Checks the node attributes, files and log lines of the agent that other programs read. The agent writes some of
+/// them shortly after etcd serves.
 fn check_node(lab: &Lab, node: Node) -> Result<()> {
     let attribute = |name: &str| cluster::attribute(lab, node, "forever", name);
     let address = Some(node.ip());

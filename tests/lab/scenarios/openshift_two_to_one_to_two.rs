@@ -35,7 +35,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Shuts the node down in good order, and removes it as `pcs cluster node remove` does in Pacemaker, without pcsd.
+/// Shuts a node down in good order. Then removes it from Pacemaker as `pcs cluster node remove` does, but without
+/// pcsd.
 fn take_out(lab: &Lab, stays: Node, goes: Node) -> Result<()> {
     steps::standby(lab, goes, true)?;
     steps::wait_alone(lab, stays)?;
@@ -53,7 +54,8 @@ fn take_out(lab: &Lab, stays: Node, goes: Node) -> Result<()> {
     host::must(lab, stays, &["crm_node", "--force", "--remove", goes.name()]).map(drop)
 }
 
-/// Types the etcd operator's command. Only the peer's entry is added or removed, so etcd keeps running.
+/// Sets the map of nodes with the command of OpenShift's etcd operator. Only the peer's entry is added or removed, so
+/// etcd must keep running.
 fn map(lab: &Lab, by: Node, nodes: &[Node]) -> Result<()> {
     let entries: Vec<String> = nodes.iter().map(|node| format!("{node}:{}", node.ip())).collect();
     let map = format!("node_ip_map={}", entries.join(";"));
@@ -63,7 +65,7 @@ fn map(lab: &Lab, by: Node, nodes: &[Node]) -> Result<()> {
     must("a node that serves runs on", etcd::pid(lab, by), |pid| pid.is_some() && *pid == before).map(drop)
 }
 
-/// Checks for one voter, no other listed member, and a write.
+/// Checks that `node` is the only voter, that no other member is listed, and that it takes a write.
 fn alone(lab: &Lab, writers: &Writers, node: Node) -> Result<()> {
     steps::wait_write(writers, LIMIT)?;
     steps::wait_alone(lab, node)?;

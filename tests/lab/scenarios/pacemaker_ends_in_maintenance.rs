@@ -20,10 +20,11 @@ use crate::load::writer::Writers;
 use crate::sh::Result;
 
 const STAYS: Node = Node::One;
-/// The node that is serviced.
+/// The node on which Pacemaker ends while the node is in maintenance.
 const SERVICED: Node = Node::Two;
 
-/// Parts the nodes while Pacemaker is away: the other etcd is not confirmed stopped.
+/// Parts the nodes while Pacemaker has ended on the serviced node and its etcd runs. The other node must not take
+/// writes, because that etcd is not confirmed stopped.
 pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let booted = steps::boots(lab);
@@ -41,8 +42,8 @@ pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// Has the other node run standalone, by an operator's false confirmation, take writes, and die. Pacemaker returns
-/// without its peer.
+/// Runs the other node standalone by an operator's false confirmation, lets it take writes, and cuts its power. Then
+/// Pacemaker returns on the serviced node without its peer. That node must not serve.
 pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let cut_at = ends_and_cable_is_pulled(lab, &writers)?;
@@ -69,8 +70,8 @@ pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Ends the maintenance again if necessary. When two CIBs meet, one of them wins, and the dead node's still contains
-/// the maintenance.
+/// Ends the maintenance a second time if it is back. When the CIBs of both nodes meet, one of them wins, and the dead
+/// node's still contains the maintenance.
 fn end_maintenance_again(lab: &Lab) -> Result<()> {
     up::wait_online(lab)?;
     if cluster::attribute(lab, SERVICED, "forever", "maintenance").is_none() {
@@ -79,7 +80,8 @@ fn end_maintenance_again(lab: &Lab) -> Result<()> {
     pcs::run(lab, STAYS, &["node", "unmaintenance", SERVICED.name()])
 }
 
-/// Ends Pacemaker, parts the nodes, and returns the time of that.
+/// Ends Pacemaker on the serviced node and parts the nodes. Returns the time of the partition, since the writers
+/// began.
 fn ends_and_cable_is_pulled(lab: &Lab, writers: &Writers) -> Result<Duration> {
     pcs::run(lab, STAYS, &["node", "maintenance", SERVICED.name()])?;
     let pid = etcd::pid(lab, SERVICED);
@@ -97,8 +99,8 @@ fn wait_fenced(lab: &Lab) -> Result<()> {
     eventually("the dead node is fenced", history, |said| said.contains(&words)).map(drop)
 }
 
-/// Checks that the node on which Pacemaker returned takes no write, because its data lacks one that the dead node
-/// acknowledged.
+/// Checks that the node on which Pacemaker returned takes no write and does not serve. Its data lacks writes that the
+/// dead node acknowledged.
 fn stays_silent(lab: &Lab, writers: &Writers, since: Duration) -> Result<()> {
     std::thread::sleep(THREE_MONITORS);
     let wrote = steps::who_wrote(writers, since);

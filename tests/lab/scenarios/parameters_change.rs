@@ -38,10 +38,10 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// A time longer than several monitors, and than the delay before leadership moves.
+/// A time longer than several monitors, and longer than the delay before leadership moves.
 const HELD: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(120);
-/// A higher score than before, because some machines forbid a lower one.
+/// The new OOM score of etcd. It is higher than before, because some machines forbid a lower one.
 const OOM: &str = "100";
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -64,7 +64,8 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Holds the CIB of each node in turn, so that it uses the old parameters for a while and the other node the new ones.
+/// Holds the CIB of each node in turn while parameters change. That node then uses the old parameters for a while,
+/// and the other node the new ones. At most one etcd may lead.
 fn while_a_cib_hangs(lab: &Lab, _: Wish) -> Result<()> {
     NODES.into_iter().try_for_each(|held| with_the_cib_held(lab, held))
 }
@@ -94,7 +95,7 @@ fn with_the_cib_held(lab: &Lab, held: Node) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Checks for this long, and at least once, that at most one etcd leads.
+/// Checks for the duration `time`, and at least once, that at most one etcd leads.
 fn one_leads(lab: &Lab, time: Duration) -> Result<()> {
     let end = Instant::now() + time;
     let leaders = || {
@@ -111,7 +112,8 @@ fn one_leads(lab: &Lab, time: Duration) -> Result<()> {
     }
 }
 
-/// Gives a node another address: its own etcd is restarted with it, and its peer's keeps running.
+/// Gives a node another IP address. Its own etcd must be restarted with the new address, and its peer's etcd must
+/// keep running.
 fn address(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     let [stays, moves] = NODES;

@@ -24,7 +24,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Follows the partition until one node is fenced and the other takes writes, and a while longer.
+/// Follows a partition until one node is fenced and the other one takes writes. Then checks that the fenced node,
+/// which boots into the partition, neither recovers nor takes a write.
 fn cut_off(lab: &Lab, writers: &mut crate::load::writer::Writers, stories: &mut [Story; 2]) -> Result<()> {
     let began = state::since_epoch();
     let winner = sh::wait_for("one node to be fenced", Duration::from_secs(120), Duration::from_millis(100), || {
@@ -57,8 +58,9 @@ fn cut_off(lab: &Lab, writers: &mut crate::load::writer::Writers, stories: &mut 
     Ok(())
 }
 
-/// Types `tandem confirm-recovery` on the fenced node in every form except the one that confirms the winner as a node
-/// that is on. Each form is refused, because the winner's BMC reports On, and none has the winner fenced.
+/// Checks that `tandem confirm-recovery` on the fenced node is refused while the winner runs, and does not have the
+/// winner fenced. Most forms are refused because the winner's BMC reports On. One is refused because its
+/// `--node-is-on` names the fenced node. The form that names the winner there is left out.
 fn gives_nothing_up(lab: &Lab, winner: Node) -> Result<()> {
     let fenced = winner.other();
     super::steps::wait_pacemaker(lab, fenced)?;
@@ -84,7 +86,8 @@ fn gives_nothing_up(lab: &Lab, winner: Node) -> Result<()> {
     if power::is_on(lab, winner) { Ok(()) } else { Err(format!("{winner} was shot").into()) }
 }
 
-/// Queries both sides for a while: the winner is the only voter and serves reads, and the other side does not answer.
+/// Checks for ten seconds that the winner is the only voter and serves reads, and that the other node's etcd does not
+/// respond.
 fn only_the_winner_serves(lab: &Lab, winner: Node) -> Result<()> {
     for _ in 0..10 {
         std::thread::sleep(Duration::from_secs(1));

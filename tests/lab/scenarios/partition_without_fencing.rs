@@ -12,7 +12,8 @@ use crate::host::node::NODES;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// A time longer than the token's loss, fencing's delays and its first failure.
+/// The duration of the partition. It is longer than the token's loss, fencing's delays and fencing's first failure
+/// together.
 const CUT_OFF: Duration = Duration::from_secs(25);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

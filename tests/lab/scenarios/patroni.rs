@@ -20,12 +20,12 @@ use crate::load::writer::Writers;
 use crate::programs::patroni::{self, TTL};
 use crate::sh::Result;
 
-/// The limit for making, copying or rewinding a data directory.
+/// The time-out for Patroni to make, copy or rewind a data directory of PostgreSQL.
 const DATA: Duration = Duration::from_secs(240);
 const RECOVERED: Duration = Duration::from_secs(90);
-/// The time from the end of the dead primary's lock to the first answer of the new one.
+/// The time from the end of the dead primary's lock until PostgreSQL on the other node is the primary.
 const TAKE_OVER: Duration = Duration::from_secs(5);
-/// The time of several of Patroni's rounds.
+/// The time in which Patroni runs its loop several times.
 const A_WHILE: Duration = Duration::from_secs(30);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -50,7 +50,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Enables etcd's gateway, which Patroni uses. etcd 3.4 leaves it off if it has a configuration file.
+/// Enables etcd's gRPC gateway, which Patroni uses. etcd 3.4 leaves it off if it has a configuration file.
 fn has_a_gateway(lab: &Lab, by: Node) -> Result<()> {
     if lab.setting("etcd").as_deref() != Some("3.4") {
         return Ok(());
@@ -71,7 +71,7 @@ fn last_words(lab: &Lab) -> [String; 2] {
     NODES.map(|node| patroni::said(lab, node).lines().next_back().unwrap_or_default().to_owned())
 }
 
-/// Cuts a node. Returns the time for which etcd took no writes.
+/// Cuts the power of a node. Returns the time for which etcd took no writes.
 fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<Duration> {
     steps::cut(lab, victim)?;
     let (cut_at, began) = (writers.now(), Instant::now());
@@ -79,7 +79,7 @@ fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// Waits for the return of its etcd, then of its PostgreSQL.
+/// Waits until etcd on the returning node votes. Then starts Patroni there, and waits until its PostgreSQL follows.
 fn returns(lab: &Lab, node: Node) -> Result<()> {
     if !power::is_on(lab, node) {
         power::on(lab, node)?;
@@ -93,10 +93,12 @@ fn rows(lab: &Lab, node: Node) -> usize {
     patroni::acknowledged(lab, node).len()
 }
 
-/// Cuts the replica's host. Rows wait for the replica until Patroni has recorded in etcd that the primary has none.
+/// Cuts the power of the replica's host. Rows wait for the replica until Patroni has recorded in etcd that the
+/// primary has none.
 ///
-/// A restart of etcd breaks requests in flight. Patroni 3.0.2 retries if it gets no answer. But if its request to renew
-/// the lock breaks in the middle, it demotes at once, and promotes again; whether that happens is chance.
+/// A restart of etcd breaks requests in flight. If Patroni 3.0.2 gets no response, it retries. But if its request to
+/// renew the lock breaks in the middle, it demotes PostgreSQL at once, and promotes it again. Chance decides whether
+/// that happens.
 fn replica_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
     let started = patroni::ask(lab, primary, "select pg_postmaster_start_time()")?;
     let process = etcd::pid(lab, primary);
@@ -118,7 +120,7 @@ fn replica_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
     must("PostgreSQL ran on", now, |now| *now == started).map(drop)
 }
 
-/// Returns the longest time without an acknowledged row, in seconds.
+/// Returns the longest time between two acknowledged rows, in seconds.
 fn without_rows(lab: &Lab, node: Node) -> f64 {
     let times: Vec<f64> = patroni::acknowledged(lab, node).into_iter().map(|(at, _)| at).collect();
     times.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)

@@ -14,9 +14,9 @@ use crate::host::state::Lab;
 use crate::judge::check::must;
 use crate::sh::{self, Result};
 
-/// The time in which a hanging monitor is detected: monitors run every 5 s, with a time-out of 25 s.
+/// The time in which Pacemaker would detect a hanging monitor. Monitors run every 5 s, with a time-out of 25 s.
 const BLACK_HOLED: Duration = Duration::from_secs(35);
-/// Pacemaker's text for an action that timed out.
+/// The text with which Pacemaker reports an action that timed out.
 const TIMED_OUT: &str = "Timed Out";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -39,7 +39,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Drops etcd's packets between the hosts, including those to the other host's client port, or lets them pass.
+/// Drops etcd's packets between the hosts if `on` is true, including those to the other host's client port. Otherwise
+/// lets them pass again.
 pub(super) fn drop_packets(lab: &Lab, on: bool) -> Result<()> {
     let verb = if on { "--insert" } else { "--delete" };
     NODES.into_iter().try_for_each(|node| {
@@ -49,7 +50,8 @@ pub(super) fn drop_packets(lab: &Lab, on: bool) -> Result<()> {
     })
 }
 
-/// Checks several monitors on both nodes, and a start on one of them.
+/// Checks that no action of the agent times out while etcd's packets are dropped: several monitors on both nodes, and
+/// a start on `node`.
 fn within_their_times(lab: &Lab, node: Node) -> Result<()> {
     std::thread::sleep(BLACK_HOLED);
     let from = steps::log_length(lab, node);

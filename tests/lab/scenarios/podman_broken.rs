@@ -19,20 +19,21 @@ use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
 use crate::sh::{self, Result};
 
-/// The exit code for a retry, so that Pacemaker finds the repaired node by itself.
+/// The agent's exit code for a failure after which Pacemaker tries again. So Pacemaker starts etcd by itself once the
+/// node is repaired.
 const GENERIC: &str = "1";
-/// The end of a reason that was cut.
+/// The end of an exit reason that was cut because it is too long.
 const CUT: &str = "...";
 const PEER_PORT: u16 = 2380;
 const RUNTIME: &str = "/usr/sbin/runc";
-/// The path to which the runtime is moved, so that it can be moved back.
+/// The path to which the scenario moves the OCI runtime, so that it can move the runtime back.
 const AWAY: &str = "/usr/sbin/runc.away";
-/// The time for which the runtime stays away after the peer runs standalone.
+/// The time for which the OCI runtime is still missing after the peer runs standalone.
 const MENDED_AFTER: Duration = Duration::from_secs(40);
-/// The least number of failures at that time: of a monitor, and of starts that let the peer run standalone.
+/// The least number of failed actions at that time: a monitor, and the starts before the peer runs standalone.
 const LEAST_FAILURES: u32 = 3;
-/// The limit for failures: of a monitor, of three quick starts and a started one, and of one start per [`PACE`].
-/// Without a pace there are dozens.
+/// The number of failures that are allowed at once: a monitor, three quick starts, and one that has begun. In
+/// addition one start per [`PACE`] is allowed. An agent that does not slow down fails dozens of times.
 const QUICK_FAILURES: u32 = 5;
 const PACE: Duration = Duration::from_secs(15);
 
@@ -52,7 +53,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Runs `work` while `node` cannot start containers.
+/// Runs `work` while `node` has no OCI runtime, and so cannot start containers.
 pub(super) fn without_runtime(lab: &Lab, node: Node, work: impl FnOnce() -> Result<()>) -> Result<()> {
     host::must(lab, node, &["mv", RUNTIME, AWAY])?;
     lab.event(&format!("the OCI runtime of {node} is gone"));
@@ -62,7 +63,7 @@ pub(super) fn without_runtime(lab: &Lab, node: Node, work: impl FnOnce() -> Resu
     done
 }
 
-/// Checks that a container without its layer is created again.
+/// Damages podman's storage of etcd's container. The agent must create the container anew.
 fn storage_is_damaged(lab: &Lab, node: Node) -> Result<()> {
     let words = ["podman", "inspect", "--format", "{{.GraphDriver.Data.UpperDir}}", cluster::ETCD];
     let upper = host::must(lab, node, &words)?;
@@ -77,7 +78,8 @@ fn storage_is_damaged(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["rm", "-rf", &format!("{layer}.away")]).map(drop)
 }
 
-/// Occupies etcd's port with another listener from the moment at which etcd's own is closed.
+/// Occupies etcd's peer port with another program as soon as etcd has ended. The start must be refused with that
+/// reason.
 fn port_is_taken(lab: &Lab, node: Node) -> Result<()> {
     etcd::kill(lab, node)?;
     let listener = listen(lab, node)?;
@@ -88,7 +90,7 @@ fn port_is_taken(lab: &Lab, node: Node) -> Result<()> {
     comes_back(lab, node)
 }
 
-/// Returns a listening socket in the host's network, once the port is free.
+/// Returns a socket that listens on etcd's peer port in the host's network. Waits until the port is free.
 fn listen(lab: &Lab, node: Node) -> Result<TcpListener> {
     let network = std::fs::File::open(net::host_handle(lab, node))?;
     let thread = std::thread::spawn(move || -> Result<TcpListener> {
@@ -100,7 +102,8 @@ fn listen(lab: &Lab, node: Node) -> Result<TcpListener> {
     thread.join().map_err(|_| "the listener's thread panicked")?
 }
 
-/// Checks that its starts report the cause, at a limited rate, while the other node takes writes.
+/// Checks the starts on a node without an OCI runtime. They must report the cause, and fail at a limited rate, while
+/// the other node takes writes.
 fn the_peer_goes_on(lab: &Lab, node: Node) -> Result<()> {
     let began = Instant::now();
     wait_refused(lab, node, "/usr/sbin/runc")?;
@@ -117,8 +120,8 @@ fn the_peer_goes_on(lab: &Lab, node: Node) -> Result<()> {
         .map(drop)
 }
 
-/// Waits until the start of etcd on `node` is refused with `words` and a retriable code, and checks that no etcd runs
-/// there.
+/// Waits until a start of etcd on `node` fails with `words` in its exit reason. Pacemaker must try it again, and no
+/// etcd may run there.
 fn wait_refused(lab: &Lab, node: Node, words: &str) -> Result<()> {
     let tells = |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains(words);
     let failure = steps::wait_failure(lab, node.other(), &format!("a start that fails with '{words}'"), tells)?;

@@ -11,7 +11,7 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The path that every search finds before the real podman.
+/// The path of a podman that hangs, which every search of the path finds before the real podman.
 const IN_ITS_PLACE: &str = "/usr/sbin/podman";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

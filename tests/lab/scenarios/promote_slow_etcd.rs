@@ -13,7 +13,7 @@ use crate::sh::{self, Result};
 
 const JOINS: Node = Node::Two;
 const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
-/// The path of the real agent, under its own name.
+/// The path of the real agent while the wrapper is in its place.
 const REAL: &str = "/usr/lib/ocf/lab/podman-etcd";
 const PREPARED: &str = "/usr/lib/ocf/lab/in-its-place";
 const PROMOTES: &str = "/run/lab-promotes";
@@ -27,7 +27,7 @@ if [ \"$1\" = promote ] && mkdir /run/lab-promotes 2>/dev/null; then
 fi
 exec /usr/lib/ocf/lab/podman-etcd \"$@\"
 ";
-/// A time longer than the time-out of one query.
+/// The time for which the wrapper freezes etcd. It is longer than the time-out of one of the agent's queries.
 const SLOW_FOR: Duration = Duration::from_secs(6);
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {

@@ -19,29 +19,30 @@ use crate::programs::image;
 use crate::programs::release;
 use crate::sh::{self, Result};
 
-/// The pages, in the order in which an operator types them.
+/// The guides with the commands to run, each as path and text. They are in the order in which an operator types them.
 const PAGES: [(&str, &str); 3] = [
     ("README.md", include_str!("../../../README.md")),
     ("docs/operate/by-hand.md", include_str!("../../../docs/operate/by-hand.md")),
     ("docs/operate/take-over.md", include_str!("../../../docs/operate/take-over.md")),
 ];
-/// Has the lines by which other programs stop a node.
+/// The guide with the lines by which other programs, such as `dnf-automatic`, stop a node.
 const AUTOMATION: &str = include_str!("../../../docs/operate/maintenance.md");
-/// The comment that names the host of the block below it. A reader of the page does not see it.
+/// The beginning of the hidden comment above a block of commands. It continues with the hosts on which the block
+/// runs.
 const MARK: &str = "<!-- runs: ";
-/// The directory on a host in which the commands are typed, in place of the clone.
+/// The directory on a host in which the commands run. It takes the place of the operator's clone of the repository.
 const CLONE: &str = "/var/tmp";
 
-/// A block of commands.
+/// A block of shell commands in a guide.
 struct Block {
-    /// `machine`, names of nodes, or the reason why the block does not run here.
+    /// The place where the block runs: `machine` or names of nodes. Otherwise the reason why it does not run here.
     place: String,
     commands: String,
-    /// The page, and its line.
+    /// The path of the guide, and the line of the block in it.
     at: String,
 }
 
-/// Types the commands of the pages.
+/// Runs all commands of the guides in [`PAGES`] on hosts without Tandem.
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let blocks = blocks()?;
     for block in blocks.iter().filter(|block| block.place == "machine") {
@@ -66,8 +67,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     if left.is_empty() { Ok(()) } else { Err(format!("left behind: {}", left.join(", ")).into()) }
 }
 
-/// Returns all blocks of shell commands, in order. A block without a mark is an error, because it would never be
-/// tested.
+/// Returns all blocks of shell commands in the guides, in order. A block without a mark fails, because it would never
+/// be tested.
 fn blocks() -> Result<Vec<Block>> {
     let mut found: Vec<Block> = Vec::new();
     let mut mark: Option<String> = None;
@@ -99,7 +100,7 @@ fn on_machine(block: &Block) -> Result<()> {
     sh::must(sh::without_package(&mut command)).map(drop)
 }
 
-/// Types the page's commands for this moment: the blocks that are marked with a node's name and `when`.
+/// Runs the blocks of the guides that are marked with a node's name and `when`.
 pub(super) fn typed(lab: &Lab, when: &str) -> Result<()> {
     on_nodes(lab, &blocks()?, when)
 }
@@ -125,7 +126,7 @@ fn on_nodes(lab: &Lab, blocks: &[Block], suffix: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the commands as printed. If this machine cannot lower a process' OOM score, `oom=0` is added.
+/// Returns the commands as the guide prints them. Adds `oom=0` if this machine cannot lower a process' OOM score.
 fn fitted(lab: &Lab, commands: &str) -> Result<String> {
     const LAST_PARAMETER: &str = "key_file=/etc/etcd/etcd.key ";
     let lowered = host::output(lab, Node::One, &["sh", "-c", "echo -997 > /proc/self/oom_score_adj"])?;
@@ -133,8 +134,8 @@ fn fitted(lab: &Lab, commands: &str) -> Result<String> {
     Ok(if lowered.ok { commands.to_owned() } else { commands.replace(LAST_PARAMETER, &more) })
 }
 
-/// Prepares the prerequisites of the page: packages, certificates, the BMCs' password and an image, but nothing of
-/// Tandem.
+/// Prepares what the guides require of a node: packages, certificates, the BMCs' password and an image. Nothing of
+/// Tandem is installed.
 fn make_ready(lab: &Lab, node: Node) -> Result<()> {
     let remove = "rm /usr/sbin/tandem /usr/sbin/fence_redfish_rs /usr/lib/ocf/resource.d/tandem/podman-etcd";
     host::must(lab, node, &["sh", "-c", remove])?;
@@ -157,8 +158,8 @@ fn make_ready(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["podman", "tag", &image, "registry.example.com/etcd:v3.5"]).map(drop)
 }
 
-/// Runs the lines with which other programs stop a node, each in a shell as these programs do. `shutdown` replaces what
-/// they would run.
+/// Runs the lines with which other programs stop a node, each in a shell as these programs do. A fake `shutdown`
+/// takes the place of the real one. A node may be stopped only if the other one can continue.
 pub(super) fn automation(lab: &Lab) -> Result<()> {
     const REBOOTED: &str = "/run/lab-rebooted";
     let line =

@@ -13,13 +13,14 @@ use crate::host::state::Lab;
 use crate::judge::check::within;
 use crate::sh::Result;
 
-/// The node that has left the membership, and so may not start without its peer.
+/// The node that has left the members' list, and so may not start etcd without its peer.
 const REFUSES: Node = Node::One;
 const COUNT: &str = "fail-count-etcd#start_0";
-/// Two below the threshold: the count after an hour of refusals.
+/// The count of failed starts after about an hour of refusals. It is two below the count at which Pacemaker would try
+/// no more.
 const NEARLY_ALL: u32 = 58;
 const THRESHOLD: u32 = 60;
-/// The limit for two starts. At this count a start takes 15 s.
+/// The time-out for two starts. At this count of failures a start takes 15 s.
 const TWO_STARTS: Duration = Duration::from_secs(90);
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -45,7 +46,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Returns Pacemaker's count of failed starts on the node that refuses, if there is one.
+/// Returns Pacemaker's count of failed starts on the node that refuses. `None` if there is no count.
 fn count(lab: &Lab) -> Option<u32> {
     cluster::attribute(lab, REFUSES, "reboot", COUNT)?.parse().ok()
 }

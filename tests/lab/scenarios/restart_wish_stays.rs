@@ -16,10 +16,10 @@ use crate::sh::Result;
 
 const WISH: &str = "restart_no_leave";
 const TOOL: &str = "/usr/sbin/crm_attribute";
-/// The path of the real tool, under another name.
+/// The path of the real `crm_attribute` while the wrapper is in its place.
 const REAL: &str = "/usr/sbin/crm_attribute.real";
 const PREPARED: &str = "/usr/sbin/crm_attribute.prepared";
-/// A wrapper of the tool that fails if the wish is to be deleted.
+/// A wrapper of `crm_attribute`. It fails if the agent deletes the attribute `restart_no_leave`.
 const IN_ITS_PLACE: &str = "#!/bin/sh
 case \"$*\" in
     *restart_no_leave*--delete*) echo 'the write fails in this test' >&2; exit 1 ;;

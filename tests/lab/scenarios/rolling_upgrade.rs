@@ -23,7 +23,7 @@ use crate::programs::faulty;
 use crate::sh::Result;
 
 const LIMIT: Duration = Duration::from_secs(240);
-/// The name of the scenario in which no writer has to wait.
+/// The name of the scenario that upgrades without a gap for writers.
 const UPGRADE: &str = "upgrade_by_may_stop";
 /// The limit for a writer's gap while a node that may be stopped is stopped and comes back.
 const LONGEST_GAP: Duration = Duration::from_millis(500);
@@ -60,9 +60,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Upgrades as an operator does: each node once it may be stopped, without a gap for writers. While one is away, the
-/// other must not be stopped. While the two run two versions, both nodes show that. The older one is a build of the
-/// lab's that differs only in its version.
+/// Upgrades as an operator does: each node once `tandem status --may-stop` permits it, without a gap for writers.
+/// While one node is away, the other one must not be stopped. While the nodes run two versions, `tandem status` and
+/// the metrics on both show that. The older program is a build of the lab's that differs only in its version.
 pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
     let (older, newer) = (faulty::build()?, programs::tested());
     decisions::replay(lab, UPGRADE)?;
@@ -97,7 +97,8 @@ pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Checks whether status and metrics on both nodes name two versions, once both have collected.
+/// Checks whether `tandem status` and the metrics on both nodes name two versions, after the collector has run on
+/// both.
 fn show_two_versions(lab: &Lab, wanted: bool) -> Result<()> {
     collector::collect(lab)?;
     for node in NODES {
@@ -119,8 +120,8 @@ fn show_two_versions(lab: &Lab, wanted: bool) -> Result<()> {
     Ok(())
 }
 
-/// Replays the recorded decisions with the old program before it is replaced. An action of the old program may end
-/// later, so its records are dropped.
+/// Replaces a node's program with `with`. The old program first replays the decisions that it recorded. An action of
+/// the old program may end later, so decisions recorded in the next seconds are dropped.
 fn replace(lab: &Lab, node: Node, with: &Path) -> Result<()> {
     decisions::replay(lab, "rolling_upgrade")?;
     programs::put(lab, node, with)?;

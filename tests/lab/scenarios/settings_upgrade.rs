@@ -17,9 +17,9 @@ const SLOWER: &str = "heartbeat-interval=200;election-timeout=2000";
 const USUAL: &str = "heartbeat-interval=100;election-timeout=1000";
 /// The limit for a writer's gap while both members are restarted one after the other.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// An option that the agent accepts, and with which etcd exits at once.
+/// An agent parameter with an option that the agent accepts, and with which etcd exits at once.
 const NO_OPTION: &str = "run_cmd_opts=--no-such-option";
-/// The time for which the command waits for an etcd that does not start.
+/// The seconds for which `tandem upgrade` waits for an etcd that does not start.
 const PATIENCE_S: &str = "60";
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -53,7 +53,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Checks settings that the agent rejects, and settings that would part the nodes.
+/// Checks that `tandem upgrade` refuses settings that the agent would reject, and settings that would part the nodes.
 fn refused(lab: &Lab, on: Node) -> Result<()> {
     for (words, why) in [
         ("client_port=2479", "client_port is none of"),
@@ -68,8 +68,9 @@ fn refused(lab: &Lab, on: Node) -> Result<()> {
     Ok(())
 }
 
-/// Checks a setting that the agent accepts and with which etcd cannot start. The former follower is then without etcd,
-/// and the other node takes the writes. The printed command restores the old settings.
+/// Checks an upgrade to a setting that the agent accepts and with which etcd cannot start. The follower is then
+/// without etcd, and the other node takes the writes. The command that `tandem upgrade` prints must restore the old
+/// settings.
 fn cannot_start(lab: &Lab, wrong: &str, before: &str) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let follower = leader.other();
@@ -94,8 +95,8 @@ fn cannot_start(lab: &Lab, wrong: &str, before: &str) -> Result<()> {
     both_have(lab, leader, USUAL)
 }
 
-/// Checks that each node's etcd was started with it, that the CIB has it for both, and that nothing restarts after the
-/// command.
+/// Checks that etcd on each node was started with `settings`, and that the CIB has them for both nodes. Nothing may
+/// restart after the command.
 fn both_have(lab: &Lab, on: Node, settings: &str) -> Result<()> {
     let before = NODES.map(|node| etcd::pid(lab, node));
     for node in NODES {

@@ -19,9 +19,9 @@ use crate::load::writer::Writers;
 use crate::sh::{self, Result};
 
 const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
-/// The file that shows that its stop has begun.
+/// The file that the slow service's agent creates when its stop begins.
 const STOPS: &str = "/run/lab-slow-stops";
-/// The file that makes its stop last as long as the file exists.
+/// The file that makes the slow service's stop hang as long as the file exists.
 const HOLD: &str = "/run/lab-slow-hold";
 const SLOW: &str = "#!/bin/sh
 mark=/run/lab-slow
@@ -53,7 +53,8 @@ pub fn both(lab: &Lab, _: Wish) -> Result<()> {
     run(lab, &NODES)
 }
 
-/// Shuts down one node, but not the designated controller, which would wait for the stop before it fences.
+/// Shuts down the node that is not Pacemaker's designated controller. The controller would wait for its own stop
+/// before it fences.
 pub fn one(lab: &Lab, _: Wish) -> Result<()> {
     run(lab, &[cluster::coordinator(lab, NODES[0])?.other()])
 }
@@ -72,7 +73,8 @@ fn run(lab: &Lab, asked: &[Node]) -> Result<()> {
     remove_the_slow(lab)
 }
 
-/// Shuts down the nodes. While the stops wait, the nodes lose each other and both BMCs. Returns the time of that.
+/// Asks the nodes to shut down. While their stops hang, the nodes lose each other and both BMCs. Returns the time of
+/// that, since the writers began.
 fn parted(lab: &Lab, writers: &Writers, asked: &[Node]) -> Result<Duration> {
     for node in asked {
         host::must(lab, *node, &["touch", HOLD])?;
@@ -102,7 +104,7 @@ fn parted(lab: &Lab, writers: &Writers, asked: &[Node]) -> Result<Duration> {
     Ok(cut_at)
 }
 
-/// Restores BMCs and switch, and releases the stops.
+/// Makes the BMCs reachable, connects the nodes, and ends the hang of the stops.
 fn mend(lab: &Lab, asked: &[Node]) -> Result<()> {
     for node in NODES {
         bmc::set_mode(lab, node, "ok")?;
@@ -115,7 +117,7 @@ fn mend(lab: &Lab, asked: &[Node]) -> Result<()> {
     Ok(())
 }
 
-/// Boots each node that has shut down, unless it was fenced meanwhile, which also boots it.
+/// Boots each node that has shut down. A node that was fenced meanwhile boots by that.
 fn boot_again(lab: &Lab, asked: &[Node], before: [Option<i32>; 2]) -> Result<()> {
     for node in asked {
         let at = usize::from(node.number() - 1);

@@ -17,15 +17,16 @@ use crate::host::state::Lab;
 use crate::judge::check;
 use crate::sh::Result;
 
-/// The path that every search finds before the real podman.
+/// The path of a slower podman, which every search of the path finds before the real podman.
 const PODMAN: &str = "/usr/sbin/podman";
-/// The directory of the real Pacemaker tools during the scenario.
+/// The directory to which the scenario moves the real Pacemaker tools.
 const REAL: &str = "/usr/lib/ocf/lab";
 const TOOLS: [&str; 3] = ["cibadmin", "crm_attribute", "attrd_updater"];
-/// Longer than the 8 s that an agent waits for podman before its first measurement.
+/// The time that each call of podman takes. It is longer than the 8 s that an agent waits for podman before its first
+/// measurement.
 const PODMAN_TAKES: Duration = Duration::from_secs(9);
 const A_TOOL_TAKES: Duration = Duration::from_secs(1);
-/// The agent's measurements in this boot.
+/// The file with the agent's measurements of podman and Pacemaker in this boot.
 const MEASURED: &str = "/run/resource-agents/podman-etcd-etcd-pace.json";
 
 const TAKES_OVER: Duration = Duration::from_secs(240);

@@ -15,14 +15,14 @@ use crate::load::writer::Writers;
 use crate::random::Random;
 use crate::sh::{self, Result};
 
-/// The limit for a stop, plus the time in which a busy cluster begins it.
+/// The time-out for a stop of etcd. It includes the time in which a busy cluster begins the stop.
 const STOP_LIMIT: Duration = Duration::from_secs(180);
 
-/// The environment variable that repeats a random run.
+/// The environment variable with the seed that repeats a random run.
 const SEED: &str = "LAB_SEED";
 
-/// Returns a random generator, seeded from the environment or else from the clock. Prints the seed, so that a failure
-/// can be repeated.
+/// Returns a random generator, with the seed from [`SEED`] or else from the clock. Prints the seed, so that a failed
+/// run can be repeated.
 pub(super) fn chance() -> Result<Random> {
     let seed = match std::env::var(SEED) {
         Ok(text) => text.parse().map_err(|_| format!("{SEED}={text} is no number"))?,
@@ -32,12 +32,12 @@ pub(super) fn chance() -> Result<Random> {
     Ok(Random::new(seed))
 }
 
-/// Returns the member ids of both nodes, in the order of [`NODES`].
+/// Returns the etcd member ids of both nodes, in the order of [`NODES`].
 pub(super) fn members(lab: &Lab) -> Result<[u64; 2]> {
     Ok([etcd::wait_view(lab, NODES[0])?.member, etcd::wait_view(lab, NODES[1])?.member])
 }
 
-/// Fails if a member has another id than before, because its data was discarded without need.
+/// Fails if a node's etcd member has another id than in `before`, because then its data was discarded without need.
 pub(super) fn same_members(lab: &Lab, before: [u64; 2]) -> Result<()> {
     let after = members(lab)?;
     if after == before {
@@ -51,7 +51,7 @@ pub(crate) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
     pcs::run(lab, by, &["node", if on { "standby" } else { "unstandby" }, node.name()])
 }
 
-/// Puts the cluster into maintenance mode, or back.
+/// Puts the cluster into maintenance mode if `on` is true. Otherwise ends the maintenance.
 pub(super) fn maintenance(lab: &Lab, on: bool) -> Result<()> {
     pcs::run(lab, Node::One, &["property", "set", &format!("maintenance-mode={on}")])?;
     // Running monitors end first.
@@ -67,7 +67,7 @@ pub(crate) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
     check::within(Duration::from_secs(120), &what, || etcd::view(lab, node), is_alone)?
 }
 
-/// Waits for a write that begins after this moment.
+/// Waits for an acknowledged write that begins after the call. Returns the node that acknowledged it.
 pub(super) fn wait_write(writers: &Writers, limit: Duration) -> Result<Node> {
     let moment = writers.now();
     let first =
@@ -76,7 +76,7 @@ pub(super) fn wait_write(writers: &Writers, limit: Duration) -> Result<Node> {
     Ok(first.node)
 }
 
-/// Checks for this long that no write is acknowledged.
+/// Checks for the duration `time` that no write is acknowledged.
 pub(super) fn nobody_writes(writers: &Writers, time: Duration) -> Result<()> {
     let moment = writers.now();
     std::thread::sleep(time);
@@ -86,13 +86,12 @@ pub(super) fn nobody_writes(writers: &Writers, time: Duration) -> Result<()> {
     }
 }
 
-/// Cuts the power without a change of the wanted state of BMC and button. Only fencing or [`on`] switches the node on
-/// again.
+/// Cuts the power of a node. Only fencing or [`on`] switches the node on again.
 pub(super) fn cut(lab: &Lab, node: Node) -> Result<()> {
     power::cut(lab, node)
 }
 
-/// Switches a node on at once, whatever the lab's boot delay is.
+/// Switches a node on at once, whatever the boot delay is, and then sets the boot delay to `delay` seconds.
 pub(crate) fn on(lab: &Lab, node: Node, delay: u64) -> Result<()> {
     lab.set("boot-delay", "0")?;
     power::on(lab, node)?;
@@ -106,7 +105,7 @@ pub(crate) fn wait_pacemaker(lab: &Lab, node: Node) -> Result<()> {
     check::within(Duration::from_secs(120), &what, online, |online| online.contains(&node)).map(drop)
 }
 
-/// Waits until the stops of etcd have ended on these nodes, a moment after etcd itself is gone.
+/// Waits until the stops of etcd have ended on `nodes`, a moment after etcd itself is gone.
 pub(crate) fn wait_stopped(lab: &Lab, nodes: &[Node]) -> Result<()> {
     wait_stop_answered(lab, nodes)?;
     for node in nodes {
@@ -119,7 +118,7 @@ pub(crate) fn wait_stopped(lab: &Lab, nodes: &[Node]) -> Result<()> {
     Ok(())
 }
 
-/// Waits until Pacemaker reports etcd as stopped on these nodes.
+/// Waits until Pacemaker reports etcd as stopped on `nodes`.
 pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
     let by = host::any_running(lab)?;
     // A running stop is an operation without a result. `crm_resource` does not always report it as running.
@@ -139,8 +138,8 @@ pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
 }
 
 /// Waits until Pacemaker has finished with etcd on `node`, which is in standby. A start that was pending when the
-/// standby came has a stop after it. Pacemaker as a whole may never be idle if the other node's starts wait for this
-/// one.
+/// standby came has a stop after it. The wait is for this node only, because Pacemaker as a whole may never be idle
+/// while the other node's starts wait for it.
 pub(crate) fn wait_through_with(lab: &Lab, node: Node) -> Result<()> {
     const LOOKS: usize = 10;
     let mut at_rest = 0;
@@ -151,7 +150,7 @@ pub(crate) fn wait_through_with(lab: &Lab, node: Node) -> Result<()> {
     })
 }
 
-/// Checks for this long that no etcd runs on `node`.
+/// Checks for `seconds` that no etcd runs on `node`.
 pub(super) fn stays_inert(lab: &Lab, node: Node, seconds: u64) -> Result<()> {
     for _ in 0..seconds {
         std::thread::sleep(Duration::from_secs(1));
@@ -162,7 +161,7 @@ pub(super) fn stays_inert(lab: &Lab, node: Node, seconds: u64) -> Result<()> {
     Ok(())
 }
 
-/// Waits until Pacemaker on `by` shows a failed action that fits.
+/// Waits until Pacemaker on `by` shows a failed action that `fits` accepts.
 pub(super) fn wait_failure(lab: &Lab, by: Node, what: &str, fits: impl Fn(&Failure) -> bool) -> Result<Failure> {
     let what = format!("Pacemaker shows {what}");
     let find = || {
@@ -174,7 +173,7 @@ pub(super) fn wait_failure(lab: &Lab, by: Node, what: &str, fits: impl Fn(&Failu
     found.map_err(|_| what.into())
 }
 
-/// Waits until the words are in the node's own log, after its first `from` bytes.
+/// Waits until the syslog of `node` has `words` after its first `from` bytes.
 pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: Duration) -> Result<()> {
     let what = format!("{node} to say '{words}'");
     sh::wait_for(&what, limit, Duration::from_millis(30), || said(lab, node, from).contains(words).then_some(()))
@@ -185,42 +184,43 @@ pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: 
         })
 }
 
-/// Returns the node's log after its first `from` bytes.
+/// Returns the syslog of `node` after its first `from` bytes.
 pub(crate) fn said(lab: &Lab, node: Node, from: usize) -> String {
     // The last character may be incomplete.
     let bytes = std::fs::read(lab.messages(node)).unwrap_or_default();
     String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
 }
 
-/// Returns the present length of the node's log.
+/// Returns the present length in bytes of a node's syslog.
 pub(crate) fn log_length(lab: &Lab, node: Node) -> usize {
     std::fs::read(lab.messages(node)).unwrap_or_default().len()
 }
 
-/// Returns the boots of both nodes, identified by their first process, in the order of [`NODES`].
+/// Returns the pid of each host's first process, in the order of [`NODES`]. A host that boots again gets another one.
+/// `None` for a host that is off.
 pub(super) fn boots(lab: &Lab) -> [Option<i32>; 2] {
     NODES.map(|node| host::running(lab, node).map(|init| init.pid))
 }
 
-/// Returns the number of power cuts in this lab so far, from any source.
+/// Returns the number of power cuts in this lab so far, by fencing or by the lab.
 pub(super) fn power_cuts(lab: &Lab) -> usize {
     let events = std::fs::read_to_string(lab.events()).unwrap_or_default();
     events.lines().filter(|line| line.contains("lab: power of ") && line.ends_with(" is cut")).count()
 }
 
 /// Returns the number of resets that were requested from this lab's BMCs so far. Fencing also requests them for a
-/// machine that is off. The lab itself, which cuts and boots, requests none.
+/// machine that is off. The lab itself requests none when it cuts or boots a host.
 pub(super) fn resets_asked(lab: &Lab) -> usize {
     let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
     log.lines().filter(|line| line.contains(": POST ") && line.contains("ComputerSystem.Reset")).count()
 }
 
-/// Checks that both nodes are still in the boot that they were in before.
+/// Checks that no node has booted since `before`, a result of [`boots`].
 pub(super) fn nobody_was_fenced(lab: &Lab, before: [Option<i32>; 2]) -> Result<()> {
     if boots(lab) == before { Ok(()) } else { Err("a node was fenced although both are well".into()) }
 }
 
-/// Checks that no node's log reports a forced new cluster after `from`.
+/// Checks that no node's syslog reports a forced new cluster after its first `from` bytes.
 pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
     for (node, from) in NODES.into_iter().zip(from) {
         if said(lab, node, from).contains("forcing a new cluster") {
@@ -230,7 +230,8 @@ pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
     Ok(())
 }
 
-/// Grants quorum as `pcs quorum unblock` does, except for the fencing, which the cluster does itself here.
+/// Grants quorum to `node` as `pcs quorum unblock` does. It does not fence the other node, because the cluster does
+/// that itself here.
 pub(crate) fn grant_quorum(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
     lab.event(&format!("{node} is granted quorum"));
@@ -243,20 +244,20 @@ pub(super) fn wait_peer_gone(lab: &Lab, node: Node) -> Result<()> {
     check::eventually(&what, || cluster::online(lab, node), |online| *online == [node]).map(drop)
 }
 
-/// Returns the nodes that acknowledged writes that began after `moment`.
+/// Returns the nodes that acknowledged a write that began after `moment`.
 pub(super) fn who_wrote(writers: &Writers, moment: Duration) -> Vec<Node> {
     let acks = writers.acknowledged();
     let wrote = |node: &Node| acks.iter().any(|ack| ack.began > moment && ack.node == *node);
     NODES.into_iter().filter(wrote).collect()
 }
 
-/// The time of three monitors, in which an agent has done what it would do in its next one.
+/// The time of three monitors. After it the agent has done what its next monitor would do.
 pub(super) const THREE_MONITORS: Duration = Duration::from_secs(16);
 
-/// The longest time that a running try of fencing continues, its delay included.
+/// The longest time that a try of fencing takes that is running already, with its delay.
 const LAST_TRY: Duration = Duration::from_secs(90);
 
-/// Waits until the hosts are connected again, and until pending fencing has failed.
+/// Waits until the hosts are connected again, and until no fencing is pending.
 pub fn nobody_is_wanted_dead(lab: &Lab) -> Result<()> {
     up::wait_online(lab)?;
     let fenced = || NODES.map(|node| cluster::being_fenced(lab, node));

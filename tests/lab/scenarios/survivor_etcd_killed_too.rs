@@ -13,18 +13,20 @@ use crate::load::writer::ONE_BY_ONE;
 use crate::programs::faulty;
 use crate::sh::{self, Result};
 
-/// The switch that skips the commit-index step, in a program that is built with it.
+/// The fault of the faulty program (see [`faulty`]) that skips the commit-index step of the recovery.
 const SWITCH: &str = "test-skip-advance-commit";
-/// The loss is likely in each try, but not certain, because it needs a write that is in flight at the right moment.
+/// The number of tries to see a loss. A loss is likely in each try but not certain, because it needs a write that is
+/// in flight at the right moment.
 const TRIES: usize = 8;
 
-/// Checks that nothing is lost with the step.
+/// Checks that no acknowledged write is lost while the recovery includes the commit-index step.
 pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
     let outcome = cut_and_kill(lab)?;
     super::recovered(lab, &outcome)
 }
 
-/// Checks that the loss shows without the step, because otherwise the check for lost writes proves nothing.
+/// Checks that acknowledged writes are lost if the recovery skips the commit-index step. Otherwise the check for lost
+/// writes would prove nothing.
 ///
 /// Without the step, etcd may also have applied entries to its store that it then discards from its log. From then on
 /// the two members hold different data, so the lab is not used again.

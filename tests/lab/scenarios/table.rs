@@ -34,13 +34,13 @@ pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) needs: Needs,
-    /// True if the next scenario may use the lab that this one left.
+    /// True if the next scenario may use the lab that this scenario left.
     pub(super) leaves_healthy: bool,
-    /// True if only the nightly run includes it, because it is long or random.
+    /// True if the scenario runs only nightly, because it is long or random.
     pub(super) nightly: bool,
-    /// The hosts on which it runs unless it is selected by name.
+    /// The kinds of hosts on which the scenario runs. A scenario selected by name runs on any.
     pub(super) hosts: Hosts,
-    /// Errors that programs log because of its blows, in addition to those known for every scenario.
+    /// The errors that programs log because of this scenario's failures, in addition to those that are known for every scenario.
     pub(super) errors: &'static [&'static [&'static str]],
     pub(super) run: fn(&Lab, Wish) -> Result<()>,
 }
@@ -80,7 +80,7 @@ impl Scenario {
     }
 }
 
-/// The scenarios, in the order in which they run, so that those that share a lab are adjacent.
+/// The scenarios, in the order in which they run. Scenarios that share a lab are adjacent.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("node_failure_leader", "the power of the node that leads etcd is cut", node_failure::leader)
         .on(Hosts::Both),
@@ -389,8 +389,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
 ];
 
-/// Scenarios that make labs of their own, in the daily run and on both kinds of hosts. They are last, because they take
-/// down a shared lab.
+/// Scenarios that make labs of their own, in the daily run and on both kinds of hosts. They are last, because they take down a shared
+/// lab.
 const LAST: &[Scenario] = &[scenario(
     "teardown_leaves_nothing",
     "after a lab with dead parts is taken away, nothing of it is on the machine",

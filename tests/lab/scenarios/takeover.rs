@@ -15,7 +15,7 @@ use crate::load::writer::Writers;
 use crate::programs::shell_agent::{self, Agent};
 use crate::sh::{self, Result};
 
-/// The promised limit for a writer's gap. The measured gap on a busy machine is 0.1 s.
+/// The limit for a writer's gap while another agent takes etcd over. The measured gap on a busy machine is 0.1 s.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
 /// The time in which the new agent has completed a monitor. The shell agent's `monitor` runs every 30 s.
 pub(super) const ONE_MONITOR: Duration = Duration::from_secs(40);
@@ -36,7 +36,8 @@ pub fn there_and_back(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Checks a cluster after the take-over: a node loses power, the other one runs standalone, and both are voters again.
+/// Checks a cluster that Tandem has taken over from the shell agent. A node loses power, the other one runs
+/// standalone, and both vote again.
 pub fn and_kept(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     hand_over(lab, &NODES, Agent::Tandem)?;
@@ -56,7 +57,7 @@ pub fn and_kept(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Returns each host's container and process of etcd.
+/// Returns the id of the etcd container and of its process on each host.
 fn processes(lab: &Lab) -> Result<Vec<String>> {
     NODES
         .into_iter()
@@ -64,7 +65,8 @@ fn processes(lab: &Lab) -> Result<Vec<String>> {
         .collect()
 }
 
-/// Types what `docs/operate/take-over.md` prints: Pacemaker lets go, the file is replaced, Pacemaker takes hold again.
+/// Runs the commands of `docs/operate/take-over.md` that hand etcd to another agent. Pacemaker stops managing the
+/// resource, the agent's file is replaced, and Pacemaker manages the resource again.
 pub(super) fn hand_over(lab: &Lab, nodes: &[Node], agent: Agent) -> Result<()> {
     readme::typed(lab, " to let go")?;
     nodes.iter().try_for_each(|node| shell_agent::put(lab, *node, agent))?;
@@ -74,7 +76,7 @@ pub(super) fn hand_over(lab: &Lab, nodes: &[Node], agent: Agent) -> Result<()> {
     readme::typed(lab, " to take hold")
 }
 
-/// Checks that the CIB and the disks have no remains of Tandem's own data.
+/// Checks that nothing of Tandem's own data is left in the CIB and on the disks.
 fn nothing_of_ours(lab: &Lab) -> Result<()> {
     let names = ["etcd_record", "etcd_alarm", "etcd_lineage", "etcd_primary"];
     let left = || -> Result<Vec<String>> {
@@ -94,7 +96,7 @@ fn nothing_of_ours(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the installed agent has logged `words` in a monitor on both hosts.
+/// Waits until the agent on both hosts has logged `words` in a monitor.
 fn monitored(lab: &Lab, words: &str) -> Result<()> {
     let seen = |node: Node| std::fs::read_to_string(lab.messages(node)).unwrap_or_default().matches(words).count();
     let before = NODES.map(seen);

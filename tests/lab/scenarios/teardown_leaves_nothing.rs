@@ -34,7 +34,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     eventually("nothing is new on the machine", || Machine::now().beyond(&before), Vec::is_empty).map(drop)
 }
 
-/// Brings up a lab with a container on each host, and leaves it as a crash would.
+/// Brings up a lab with a container on each host. Then leaves the lab as a crash would, with processes killed and a
+/// record missing.
 fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
     // This kind has every daemon that a host can have.
     let blank = (wish.hosts == host::Kind::Namespaces).then_some(Blank::Debian);
@@ -69,7 +70,7 @@ fn a_container_each(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-/// The remains that a lab could leave in places that do not carry its name.
+/// The network namespaces and mounts of this machine. A lab could leave remains there that do not carry its name.
 struct Machine {
     namespaces: Vec<String>,
     mounts: Vec<String>,
@@ -83,7 +84,7 @@ impl Machine {
         Self { namespaces: names.unwrap_or_default(), mounts: mounts.lines().map(str::to_owned).collect() }
     }
 
-    /// Returns what is new since `before`, and belongs to no other lab.
+    /// Returns the namespaces and mounts that are new since `before` and belong to no other lab.
     fn beyond(&self, before: &Self) -> Vec<String> {
         let mut new: Vec<String> =
             self.namespaces.iter().filter(|name| !before.namespaces.contains(name)).cloned().collect();

@@ -19,7 +19,7 @@ use crate::sh::Result;
 
 const JOINS: Duration = Duration::from_secs(120);
 const RETURNS: Duration = Duration::from_secs(180);
-/// The limit for an election, which is no recovery.
+/// The time-out for the first write after an election. No recovery is needed while two of three voters are left.
 const ELECTED: Duration = Duration::from_secs(15);
 /// The time of several monitors.
 const A_WHILE: Duration = Duration::from_secs(25);
@@ -41,7 +41,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Removes the third voter by the command, and ends its process.
+/// Removes the third voter by `tandem member remove`, and ends its process.
 pub(super) fn removed(lab: &Lab, third_voter: ThirdVoter) -> Result<()> {
     let removed = host::must(lab, Node::One, &["tandem", "member", "remove", third_voter::NAME, "--yes"])?;
     println!("   {}", removed.trim().replace('\n', "\n   "));
@@ -50,7 +50,8 @@ pub(super) fn removed(lab: &Lab, third_voter: ThirdVoter) -> Result<()> {
     Ok(())
 }
 
-/// Adds the third voter by the command, which is killed once it is listed, and then typed again, as an operator does.
+/// Adds the third voter by `tandem member add`. The command is killed once the member is listed, and then typed
+/// again, as an operator does.
 fn added(lab: &Lab) -> Result<ThirdVoter> {
     let outside = format!("{}={}", third_voter::NAME, third_voter::peer_url());
     let typed = format!("exec timeout --signal=KILL 40 tandem member add --outside {outside} --yes");
@@ -60,7 +61,8 @@ fn added(lab: &Lab) -> Result<ThirdVoter> {
     joined(lab)
 }
 
-/// Adds the third voter: the command lists it, its process starts, and the command promotes it.
+/// Adds the third voter by `tandem member add`: the command lists the member, the lab starts its process, and the
+/// command promotes it.
 pub(super) fn joined(lab: &Lab) -> Result<ThirdVoter> {
     let outside = format!("{}={}", third_voter::NAME, third_voter::peer_url());
     let (lab_, outside_) = (lab.clone(), outside.clone());
@@ -83,7 +85,7 @@ fn named(lab: &Lab) -> String {
     property(lab, Node::One, "etcd_guest")
 }
 
-/// Returns a cluster property, or an empty text if it is not set.
+/// Returns a cluster property of Pacemaker. The text is empty if the property is not set.
 fn property(lab: &Lab, by: Node, name: &str) -> String {
     let query = ["crm_attribute", "--type", "crm_config", "--name", name, "--query", "--quiet"];
     host::must(lab, by, &query).map(|value| value.trim().to_owned()).unwrap_or_default()
@@ -100,7 +102,7 @@ pub(super) fn three_voters(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Cuts a host: its peer and the third voter continue at once, with the same etcd processes.
+/// Cuts the power of a host. Its peer and the third voter must continue at once, with the same etcd processes.
 fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
     let left = victim.other();
     let (ran, began) = (etcd::pid(lab, left), etcd::wait_view(lab, left)?);
@@ -113,14 +115,14 @@ fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
     wait_peer(lab, victim)
 }
 
-/// Waits until etcd runs again on the host, after Pacemaker has fenced it.
+/// Waits until Pacemaker has fenced the host, and etcd runs there again as one of three voters.
 fn wait_peer(lab: &Lab, node: Node) -> Result<()> {
     within(RETURNS, &format!("etcd runs on {node} again"), || etcd::pid(lab, node), Option::is_some)?;
     three_voters(lab)
 }
 
-/// Checks the loss of the third voter and a host: the other host waits, reports for which node, and continues once the third
-/// voter is back.
+/// Checks the loss of the third voter and of a host. The other host must wait and report for which voters. It must
+/// continue once the third voter is back.
 fn without_majority(lab: &Lab, writers: &Writers, wish: Wish, third_voter: ThirdVoter) -> Result<ThirdVoter> {
     let (victim, left) = (Node::Two, Node::One);
     lab.set("boot-delay", "90")?;

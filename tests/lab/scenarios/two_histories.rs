@@ -29,17 +29,18 @@ use crate::load::writer::Writers;
 use crate::sh::{Output, Result};
 
 const PRIMARY: &str = "etcd_primary";
-/// The end of the exit reason of both nodes.
+/// The end of the exit reason with which both nodes refuse to start etcd.
 const WORDS: &str = "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes ran standalone";
 
-/// The directory of the history that was given up, as a shell pattern.
+/// The directory of the data that lost the choice between two histories, as a shell pattern.
 const HISTORY: &str = "/var/lib/etcd/member-history-*";
-/// The number of writes in flight: one of each writer, which may have retried it.
+/// The largest number of writes that can be in flight: one of each writer, which may have retried it.
 const IN_FLIGHT: usize = 16;
 
-/// The time in which an operator reads the exit reason.
+/// The time that passes before an operator chooses at once.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// The time in which each node has tried to start several times, even right after the other one's start has failed.
+/// The time that passes before an operator chooses late. Meanwhile each node has tried to start several times, also
+/// right after the other one's failed start.
 const LONG: Duration = Duration::from_secs(120);
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -69,7 +70,8 @@ fn chosen_late(lab: &Lab, wish: Wish) -> Result<()> {
     run(lab, wish, LONG)
 }
 
-/// Checks that with `two_histories=primary` the primary's history continues without a question.
+/// Checks the parameter `two_histories=primary`. The history of the configured primary must continue without an
+/// operator's choice.
 fn kept_by_a_parameter(lab: &Lab, wish: Wish) -> Result<()> {
     let primary = format!("configured_primary={PEER}");
     pcs::run_and_wait(lab, LEFT, &["resource", "update", cluster::ETCD, &primary, "two_histories=primary"])?;
@@ -111,7 +113,7 @@ fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
     super::clean(lab)
 }
 
-/// Two histories with both nodes off, and the writes that each one acknowledged.
+/// Two nodes that are off and hold different histories, with the writes that each one acknowledged.
 struct Parted {
     writers: Writers,
     acknowledged: Vec<Ack>,
@@ -135,7 +137,8 @@ impl Parted {
         Ok(Self { writers, acknowledged, losing, given_up })
     }
 
-    /// Checks that the history of `PEER` serves completely, and that the other one is kept, listed and forgotten.
+    /// Checks that the history of `PEER` serves with all its writes. The other history must be kept on disk and
+    /// listed, and `tandem data-dir forget` must delete it.
     fn ends(&self, lab: &Lab) -> Result<()> {
         let lost = history::lost(&self.acknowledged, &self.writers.read_back(PEER)?.store).len();
         println!(
@@ -151,7 +154,7 @@ impl Parted {
     }
 }
 
-/// Checks that neither node serves, and that both give the same reason.
+/// Checks that neither node starts etcd, and that both have the same exit reason.
 fn refuse(lab: &Lab) -> Result<()> {
     let both_say = |failures: &Vec<Failure>| {
         let says = |node| failures.iter().any(|failure| failure.is_on(node) && failure.reason.ends_with(WORDS));
@@ -161,7 +164,7 @@ fn refuse(lab: &Lab) -> Result<()> {
     within(Duration::from_secs(150), "both nodes refuse to start etcd", failures, both_say).map(drop)
 }
 
-/// Checks for this long that no etcd runs on either node, because no operator has chosen.
+/// Checks for the duration `time` that no etcd runs on either node, because no operator has chosen.
 fn nobody_decides(lab: &Lab, time: Duration) -> Result<()> {
     let until = Instant::now() + time;
     while Instant::now() < until {
@@ -170,7 +173,7 @@ fn nobody_decides(lab: &Lab, time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Returns each node's files of etcd, each with its size and the time of its last change.
+/// Returns the files of etcd on each node, each with its size and the time of its last change.
 fn data(lab: &Lab) -> Result<[BTreeMap<PathBuf, (u64, SystemTime)>; 2]> {
     let [one, two] = NODES.map(|node| {
         let mut files = BTreeMap::new();
@@ -192,14 +195,15 @@ fn collect(directory: &Path, files: &mut BTreeMap<PathBuf, (u64, SystemTime)>) -
     Ok(())
 }
 
-/// Types the command in the exit reason, with the name of the winning node.
+/// Runs the command in the exit reason, with the name of the node that holds the data to keep.
 fn choose(lab: &Lab) -> Result<()> {
     let typed = WORDS.split('\'').nth(1).unwrap_or_default().replace("NODE", PEER.name());
     lab.event(&format!("the operator types: {typed}"));
     host::must(lab, LEFT, &["sh", "-c", &typed]).map(drop)
 }
 
-/// Checks that the other node's data is kept next to its data dir, under a name that only an operator deletes.
+/// Checks that the data that was not chosen is kept next to the data dir. Only an operator deletes the directory with
+/// this name.
 fn is_kept(lab: &Lab) -> Result<()> {
     let kept = host::must(lab, LEFT, &["sh", "-c", "ls -d /var/lib/etcd/member-history-*"])?;
     if kept.trim().is_empty() {
@@ -208,7 +212,8 @@ fn is_kept(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Checks the list of keys: the writes that the losing side acknowledged, and those in flight when it lost power.
+/// Checks the keys that `tandem data-dir diff` lists. They must be the writes that the losing node acknowledged, and
+/// those in flight when it lost power.
 fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
     let prefix = format!("{}w", losing.prefix());
     let words = format!("tandem data-dir diff {HISTORY} live --json --limit 0 --prefix {prefix}; test $? = 3");
@@ -231,7 +236,7 @@ fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
     must("the fork was noted", noted, |noted| noted.contains("alone_revision") && noted.contains(PEER.name())).map(drop)
 }
 
-/// Forgets the history, as an operator does after reading the list.
+/// Deletes the history that was not chosen by `tandem data-dir forget`, as an operator does after reading the list.
 fn is_forgotten(lab: &Lab) -> Result<()> {
     // `forget` waits for the node's record to show that it votes, which is later than etcd's own list.
     redundant::wait(lab)?;
@@ -240,7 +245,7 @@ fn is_forgotten(lab: &Lab) -> Result<()> {
     host::must(lab, LEFT, &["sh", "-c", &words]).map(drop)
 }
 
-/// Checks that the choice is deleted after its use.
+/// Checks that the attribute with the operator's choice is deleted after its use.
 fn choice_is_taken_back(lab: &Lab) -> Result<()> {
     let is_gone = |said: &Result<Output>| said.as_ref().is_ok_and(|said| said.stdout.trim().is_empty());
     eventually("the choice is taken back", || choice(lab), is_gone).map(drop)

@@ -40,11 +40,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .needs(Needs::Promotable),
 ];
 
-/// The attribute that makes a node's fence agent yield.
+/// The node attribute that makes a node's fence agent wait, so that the other node wins the fencing race.
 const FENCE_WAIT: &str = "etcd_fence_wait";
-/// The duration of a promotion that has begun.
+/// The longest time that a promotion takes once it has begun.
 const UNDER_WAY: Duration = Duration::from_secs(1);
-/// The node that wins without priorities, because the device that would fence it has the longer delay.
+/// The node that joins as a learner. Without priorities it would win the fencing race, because the device that would
+/// fence it has the longer delay.
 const LEARNER: Node = Node::One;
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -61,8 +62,8 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     pcs::run(lab, voter, &["property", "set", "priority-fencing-delay="])
 }
 
-/// Makes the node join anew, and freezes its etcd, so that it does not catch up and become a voter. Returns whether
-/// that was in time, which a busy machine may not manage.
+/// Makes the node [`LEARNER`] join anew and freezes its etcd, so that it stays a learner. Returns false if it became
+/// a voter before that, as may happen on a busy machine.
 fn learner_is_held(lab: &Lab) -> Result<bool> {
     steps::standby(lab, LEARNER, true)?;
     steps::wait_alone(lab, LEARNER.other())?;
@@ -84,7 +85,8 @@ fn learner_is_held(lab: &Lab) -> Result<bool> {
     Ok(is_held)
 }
 
-/// Checks a plain clone without any priority: the learner's fence agent yields.
+/// Checks the fencing race of a plain clone without any priority. The learner's fence agent must wait, so that the
+/// learner is fenced.
 fn learner_yields(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;
@@ -97,7 +99,7 @@ fn learner_yields(lab: &Lab, _: Wish) -> Result<()> {
     eventually("a voter shows no wait", shown, Option::is_none).map(drop)
 }
 
-/// Hangs the voter's machine: the learner's fence agent waits, and then fences it.
+/// Freezes the voter's machine. The learner's fence agent must wait, and then fence the voter.
 fn learner_waits_in_vain(lab: &Lab, _: Wish) -> Result<()> {
     let voter = LEARNER.other();
     let mut writers = super::writing(lab)?;

@@ -5,13 +5,13 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The command that prints what a refused command must not change: the configuration in the CIB, the quorum, and the
-/// agent's files.
+/// The command that prints all that a refused command must not change: the configuration in the CIB, the quorum, and
+/// the agent's files.
 const UNTOUCHED: &str = "cibadmin --query --scope configuration; corosync-quorumtool -s | grep -v '^Date'; \
                          find /run/tandem /var/lib/tandem -type f ! -name '*.log' -exec sha256sum {} + | sort";
 
-/// Makes `node` run standalone with `words`, which its state needs in addition to `base`. Checks that none of them may
-/// be missing.
+/// Makes `node` run standalone by `tandem confirm-recovery` with the arguments `base` and `words`. Checks that the
+/// command is refused without each of `words`, because the node's state needs all of them.
 pub(super) fn give_up(lab: &Lab, node: Node, base: &str, words: &[&str]) -> Result<()> {
     let base = format!("tandem confirm-recovery {base}").trim_end().to_owned();
     let command = format!("{base} {}", words.join(" "));

@@ -11,21 +11,22 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The exit code for a retry: what is missing can be added at any moment, and the retry finds it.
+/// The agent's exit code for a fault that an operator can mend at any moment. Pacemaker tries the start again, and
+/// then succeeds.
 const GENERIC: &str = "1";
-/// The exit code for a fault on this node, until its configuration changes.
+/// The agent's exit code for a fault of this node's configuration. Pacemaker does not try again until that changes.
 const ARGS: &str = "2";
-/// The exit code for a fault on every node.
+/// The agent's exit code for a fault of the configuration of all nodes.
 const CONFIGURED: &str = "6";
-/// The length at which Pacemaker cuts exit reasons; a cut sentence is not clear.
+/// The length in characters at which Pacemaker cuts exit reasons. A cut reason would not be clear.
 const LONGEST_REASON: usize = 126;
 
 struct Case {
     what: &'static str,
-    /// Parameters that replace the right ones. An empty value omits the parameter.
+    /// The wrong agent parameters, which replace the right ones. An empty value omits the parameter.
     wrong: &'static [(&'static str, &'static str)],
     code: &'static str,
-    /// Words that the exit reason must contain.
+    /// Texts that the exit reason must contain.
     words: &'static [&'static str],
 }
 
@@ -82,7 +83,8 @@ fn try_case(lab: &Lab, case: &Case) -> Result<()> {
     Ok(())
 }
 
-/// Checks the output for the operator at the device's creation, and Pacemaker's record.
+/// Checks a BMC that refuses the password. The fence agent's output must be one clear sentence, and Pacemaker must
+/// have a failure of the device.
 fn refused_password(lab: &Lab) -> Result<()> {
     bmc::set_mode(lab, Node::One, "refuse")?;
     let status = host::output(

@@ -32,8 +32,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     took_over.map(drop)
 }
 
-/// Erases the record. The attribute manager restores what any program but a controller deletes, so `cibadmin` poses as
-/// `crmd`.
+/// Erases the agent's published record of a node from the CIB. Pacemaker's attribute manager restores what any
+/// program but a controller deletes. So a copy of `cibadmin` poses as `crmd`.
 fn erase(lab: &Lab, node: Node) -> Result<()> {
     let place = format!("//node_state[@uname='{node}']/transient_attributes");
     let script = format!(

@@ -6,7 +6,7 @@ mod stuck;
 
 use super::table::{Scenario, scenario};
 
-/// The scenarios, in the order in which they run.
+/// The scenarios of this folder, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("stale_attributes", "attributes of another time are left by hand", stale::run),
     scenario(

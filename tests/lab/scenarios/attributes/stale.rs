@@ -12,10 +12,10 @@ use crate::host::state::Lab;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// Cluster properties, as name and value.
+/// The cluster properties that the scenario sets to wrong values, each as name and value.
 const PROPERTIES: &[(&str, &str)] =
     &[("standalone_node", "node2"), ("learner_node", "node1"), ("etcd_primary", "node7")];
-/// Attributes of a node, as name, value and lifetime.
+/// The node attributes that the scenario sets to wrong values, each as name, value and lifetime.
 const ATTRIBUTES: &[(&str, &str, &str)] = &[
     ("force_new_cluster", "rubbish", "reboot"),
     ("restart_no_leave", "1", "reboot"),
@@ -66,8 +66,8 @@ fn leave(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the agents correct the properties, in a monitor at the latest. With two voters no node is standalone,
-/// none is a learner, and no choice is pending.
+/// Waits until the agents delete the cluster properties in [`PROPERTIES`], which a monitor does at the latest. With
+/// two voters no node is standalone or a learner, and no choice is pending.
 fn put_right(lab: &Lab) -> Result<()> {
     let query = |name: &str| {
         let words = ["crm_attribute", "--type", "crm_config", "--name", name, "--query", "--quiet"];

@@ -17,9 +17,10 @@ use crate::sh::{self, Result};
 
 const LEAVES: Node = Node::Two;
 const STAYS: Node = Node::One;
-/// Wishes that were left behind, one for each effect that they would have.
+/// The attributes by which an operator or OpenShift requests something of the agent. They are left behind for the
+/// node that left.
 const WISHES: [&str; 2] = ["force_new_cluster", "restart_no_leave"];
-/// The time of several monitors, one every five seconds.
+/// The time of several monitors, which run every five seconds.
 const A_FEW_MONITORS: Duration = Duration::from_secs(15);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -54,8 +55,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nothing_forced(lab, logs)
 }
 
-/// Writes `record` and the wishes for the node that left, directly into the CIB. Only Pacemaker itself bypasses the
-/// attribute managers so.
+/// Writes `record` and the attributes in [`WISHES`] for the node that left directly into the CIB, past Pacemaker's
+/// attribute managers. Only Pacemaker itself does so otherwise.
 fn put_back(lab: &Lab, record: &str) -> Result<()> {
     let (id, name) = (LEAVES.number(), LEAVES.name());
     let pair = |key: &str, value: &str| {
@@ -76,7 +77,7 @@ fn put_back(lab: &Lab, record: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the wishes that the CIB contains for that node.
+/// Returns those of [`WISHES`] that the CIB contains for the node that left.
 fn stuck(lab: &Lab) -> Vec<&'static str> {
     let there = |name: &&str| host::must(lab, STAYS, &["cibadmin", "--query", "--xpath", &place(name)]).is_ok();
     WISHES.into_iter().filter(there).collect()

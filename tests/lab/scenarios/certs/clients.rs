@@ -16,12 +16,13 @@ use crate::host::tls;
 use crate::sh::{self, Result};
 
 const FILES: [&str; 3] = ["ca.crt", "client.crt", "client.key"];
-/// The time-out of a write. Even a busy machine answers sooner, so a write that takes longer was refused.
+/// The time-out of a write. Even a busy machine responds sooner, so a write that takes longer counts as refused.
 const PATIENCE: Duration = Duration::from_secs(8);
 const BETWEEN: Duration = Duration::from_millis(20);
 const LOOKS: Duration = Duration::from_millis(100);
 
-/// A background copy of the first node's client files to the lab's clients, for as long as this exists.
+/// A thread that keeps copying the first node's client certificates to the lab's clients. Dropping this value ends
+/// it.
 pub(super) struct Following {
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -52,7 +53,8 @@ impl Drop for Following {
     }
 }
 
-/// Copies the files from the node's disk, which is readable while the node is off.
+/// Copies the client certificates from the first node's disk to the lab's clients. The disk is readable even while
+/// the node is off.
 fn take(lab: &Lab) -> Result<()> {
     let dir = lab.disk(NODES[0], "etc").join("tandem/pki");
     for name in FILES {
@@ -67,16 +69,16 @@ fn take(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// The results of the connections.
+/// The results of the writes of [`Knocks`], each over a new connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knocked {
     pub(super) served: usize,
     pub(super) refused: Vec<String>,
-    /// The longest run of failures of one node.
+    /// The largest number of writes in a row that one node refused.
     pub(super) in_a_row: usize,
 }
 
-/// A client that opens a connection for each write, to the two nodes in turn.
+/// A client that opens a new connection for each write, to the two nodes in turn.
 pub(super) struct Knocks {
     ends: Arc<AtomicBool>,
     knocked: Arc<Mutex<Knocked>>,
@@ -107,12 +109,12 @@ impl Knocks {
         Self { ends, knocked, thread: Some(thread) }
     }
 
-    /// Returns the number of writes so far.
+    /// Returns the number of successful writes so far.
     pub(super) fn served(&self) -> usize {
         self.knocked.lock().unwrap_or_else(PoisonError::into_inner).served
     }
 
-    /// Waits until each node has accepted new connections.
+    /// Waits for twenty more successful writes over new connections, which go to both nodes in turn.
     pub(super) fn go_on(&self) -> Result<()> {
         let before = self.served();
         sh::wait_for("new connections", Duration::from_secs(60), Duration::from_millis(50), || {

@@ -16,11 +16,12 @@ use crate::host::state::Lab;
 use crate::judge::check::must;
 use crate::sh::{self, Result};
 
-/// A number above that of the changes of a rotation on both nodes.
+/// The largest number of interruptions of one rotation. It is above the number of changes that a rotation makes on
+/// both nodes.
 const CHANGES: usize = 40;
-/// The message that precedes each change.
+/// The text that `tandem certs` prints before each change.
 const CHANGED: &str = "it is changed now";
-/// The boot delay that keeps a node off for the rest of the scenario, even if it is fenced.
+/// The boot delay in seconds that keeps a node off even if it is fenced.
 const STAYS_OFF: &str = "100000";
 
 pub(super) fn node_off(lab: &Lab, wish: Wish) -> Result<()> {
@@ -53,22 +54,22 @@ pub(super) fn node_off(lab: &Lab, wish: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// Returns the issuer of the certificate in a node's file for etcd.
+/// Returns the issuer of the certificate in the file that etcd on `node` uses.
 fn issuer(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["openssl", "x509", "-noout", "-issuer", "-in", &format!("{PKI}/etcd.crt")])
 }
 
-/// Returns whether `issuer` is the old CA: the first one of the other node's bundle, until it is dropped.
+/// Returns whether `issuer` is the old CA. Until it is dropped, it is the first one in the bundle of the first node.
 fn old_issuer(lab: &Lab, issuer: &str) -> bool {
     let subject = format!("openssl x509 -noout -subject -in {PKI}/ca.crt");
     let subject = host::said(lab, HERE, &["sh", "-c", &subject]);
     subject.trim().trim_start_matches("subject=") == issuer.trim().trim_start_matches("issuer=")
 }
 
-/// The interruption of the commands.
+/// The way in which both commands of a rotation are interrupted.
 #[derive(Clone, Copy, Debug)]
 enum Blow {
-    /// SIGKILL to both commands.
+    /// Both commands get SIGKILL.
     Sigkill,
     Power(Node),
 }
@@ -95,8 +96,8 @@ pub(super) fn by_power(lab: &Lab, wish: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// Runs a rotation that is interrupted at its first change, typed again, interrupted at the next one, and so on to its
-/// end.
+/// Rotates the CA and interrupts both commands at the first change. Types the commands again, interrupts them at the
+/// next change, and so on until they complete.
 fn again_and_again(lab: &Lab, blow: Blow) -> Result<()> {
     let old = replaced::in_use(lab)?;
     let mut made = 0;
@@ -117,8 +118,8 @@ fn again_and_again(lab: &Lab, blow: Blow) -> Result<()> {
     Err(format!("it does not come to its end, typed {CHANGES} times").into())
 }
 
-/// Types both commands, and interrupts them at the next change of either. Returns the first one's result if there was
-/// no change.
+/// Runs the commands of a rotation on both nodes, and interrupts them when either makes its next change. Returns the
+/// result of the first node's command if there was no further change.
 fn once(lab: &Lab, line: &str, blow: Blow) -> Result<Option<Done>> {
     let mut first = Typed::begin(lab, HERE, line)?;
     let second = match replaced::carry(lab, &mut first) {
@@ -163,7 +164,7 @@ fn once(lab: &Lab, line: &str, blow: Blow) -> Result<Option<Done>> {
     Ok(None)
 }
 
-/// Types the other node's command until it is done, too, after the first node's command has completed.
+/// Runs the other node's command once more if a rotation is not complete although the first node's command is done.
 fn finish(lab: &Lab, first: &Done) -> Result<()> {
     if seen::nothing_is_under_way(lab).is_ok() {
         return Ok(());

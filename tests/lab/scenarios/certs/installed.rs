@@ -16,11 +16,11 @@ use crate::host::tls::{self, Authority};
 use crate::judge::check::must;
 use crate::sh::Result;
 
-/// The files that the resource of the lab's clusters uses.
+/// The path of etcd's certificate in the resource of the lab's clusters. Its key is [`KEY`].
 const CERT: &str = "/etc/tandem/etcd.crt";
 const KEY: &str = "/etc/tandem/etcd.key";
-/// The directory for files that the site sent to the operator. It is not below `/root`, which both hosts share unless
-/// they are blank.
+/// The directory for the files that a site sent to the operator. It is not below `/root`, because hosts share that
+/// directory unless they are blank.
 const SENT: &str = "/etc/tandem/sent";
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -66,7 +66,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// Types commands that must be refused while both nodes trust only the old CA.
+/// Runs `tandem certs install` with files that it must refuse while both nodes trust only the old CA.
 fn refusals(lab: &Lab, site: &Authority) -> Result<()> {
     let other = Authority::new("Site CA of nobody")?;
     send_pair(lab, HERE, "foreign", other.issue("etcd", tls::etcd_names(HERE))?)?;
@@ -92,7 +92,8 @@ fn refusals(lab: &Lab, site: &Authority) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the command is refused with `what`, and that no file and no etcd has changed.
+/// Checks that `tandem certs install` with the arguments `words` is refused with `what` in its output. No file may
+/// change, and no etcd may restart.
 fn refused(lab: &Lab, words: &str, what: &str) -> Result<()> {
     let before = (files(lab)?, seen::starts(lab)?);
     let (code, said) = host::typed(lab, HERE, &format!("cd /etc/tandem; tandem certs install {words}"))?;
@@ -113,7 +114,7 @@ fn files(lab: &Lab) -> Result<[String; 2]> {
     Ok([one?, two?])
 }
 
-/// Installs a different file of CAs. The command restarts etcd on this node only.
+/// Installs another file of CAs on a node by `tandem certs install`. The command must restart etcd on this node only.
 fn restarts(lab: &Lab, node: Node, file: &str) -> Result<()> {
     let before = seen::starts(lab)?;
     let said = installed(lab, node, &format!("--ca {SENT}/{file}"))?;
@@ -124,7 +125,8 @@ fn restarts(lab: &Lab, node: Node, file: &str) -> Result<()> {
     etcd::wait_two_voters(lab, LIMIT).map(drop)
 }
 
-/// Installs a certificate with its key. etcd shows it in the next handshake, without a restart.
+/// Installs another certificate with its key on a node by `tandem certs install`. etcd must use it in the next
+/// handshake, without a restart.
 fn shows(lab: &Lab, node: Node, name: &str) -> Result<()> {
     let said = installed(lab, node, &format!("--cert {SENT}/{name}.crt --key {SENT}/{name}.key"))?;
     must("it says that etcd shows it", said, |said| said.contains("; etcd shows it") && !said.contains("restarted"))?;
@@ -156,7 +158,7 @@ fn send_pair(lab: &Lab, node: Node, name: &str, (cert, key): (String, String)) -
     send(lab, node, &format!("{name}.key"), &key)
 }
 
-/// Gives the lab's clients a certificate of the new CA, and `trusted` as their CAs.
+/// Gives the lab's clients a certificate that the CA `site` issues, and `trusted` as the CAs that they trust.
 fn become_a_client(lab: &Lab, site: &Authority, trusted: &str) -> Result<()> {
     let (cert, key) = site.issue("client", vec!["lab-client".to_owned()])?;
     for (name, text) in [("ca.crt", trusted), ("client.crt", &cert), ("client.key", &key)] {

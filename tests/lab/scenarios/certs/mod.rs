@@ -14,7 +14,7 @@ use super::table::{Scenario, scenario};
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The scenarios, in the order in which they run, so that those that share a lab are adjacent.
+/// The scenarios of this folder, in the order in which they run. Scenarios that share a lab are adjacent.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "certs_renewed",
@@ -66,7 +66,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
 ];
 
-/// Sets up two voters with a CA of Tandem's own.
+/// Sets up two voters by `tandem setup`, with a CA of Tandem's own.
 pub(super) fn set_up(lab: &Lab) -> Result<()> {
     setup::by_default(lab)
 }

@@ -35,7 +35,8 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// Types `line` on both nodes, one after the other, while a client connects.
+/// Runs the command `line` on both nodes, one after the other, while a client keeps connecting to both. Each command
+/// must replace the certificate of its node.
 fn while_knocked(lab: &Lab, line: &str) -> Result<Knocked> {
     let knocks = Knocks::begin(lab);
     knocks.go_on()?;

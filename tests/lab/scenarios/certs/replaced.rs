@@ -15,14 +15,15 @@ use crate::judge::check::must;
 use crate::load::writer::Writers;
 use crate::sh::{self, Result};
 
-/// The command with the confirmation that a CA of today needs, because the lab's CA is always new.
+/// The command that begins a rotation of the CA. `--again` confirms it for a CA that is less than a day old, as the
+/// lab's CA always is.
 pub(super) const ROTATE: &str = "tandem certs rotate-ca --again --yes";
-/// The command to continue a rotation, which needs no such confirmation.
+/// The command that continues a rotation of the CA. It needs no `--again`.
 pub(super) const GO_ON: &str = "tandem certs rotate-ca --yes";
 const WRITTEN: &str = "/etc/tandem/certs-node2.join";
 const CARRIED: &str = "/root/carried-certs.join";
 pub(super) const JOIN: &str = "tandem certs join /root/carried-certs.join";
-/// The longest acceptable wait for a write.
+/// The longest time for which a write may wait during a rotation.
 pub(super) const GAP: Duration = Duration::from_secs(5);
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -69,7 +70,7 @@ pub(super) fn in_use(lab: &Lab) -> Result<seen::Ca> {
     Ok(ca)
 }
 
-/// Waits until the first node has written the other one's file, and copies that over.
+/// Waits until the first node's command has written the join file for the other node, and copies that file there.
 pub(super) fn carry(lab: &Lab, first: &mut Typed) -> Result<()> {
     let what = format!("{HERE} to write {WRITTEN}");
     let content = sh::wait_for(&what, Duration::from_secs(60), Duration::from_millis(50), || {
@@ -92,7 +93,7 @@ pub(super) fn two_commands(lab: &Lab, line: &str) -> Result<[Done; 2]> {
     Ok([first, second.done()?])
 }
 
-/// Checks that the CA is replaced, and that no write had to wait long so far.
+/// Checks that the old CA is replaced, and that no write has waited longer than [`GAP`].
 fn well_replaced(lab: &Lab, old: &seen::Ca, writers: &Writers) -> Result<()> {
     replaced(lab, old)?;
     let (wait, at) = writers.longest_wait();
@@ -101,7 +102,7 @@ fn well_replaced(lab: &Lab, old: &seen::Ca, writers: &Writers) -> Result<()> {
     Ok(())
 }
 
-/// Checks for two voters, one CA, and no remains of the old CA.
+/// Checks the end of a rotation: two voters, certificates of one CA, and no remains of the CA `old`.
 pub(super) fn replaced(lab: &Lab, old: &seen::Ca) -> Result<()> {
     crate::cluster::etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     old.must_be_gone(lab)?;
@@ -110,7 +111,8 @@ pub(super) fn replaced(lab: &Lab, old: &seen::Ca) -> Result<()> {
     NODES.into_iter().try_for_each(|node| seen::shown_is_so(lab, node))
 }
 
-/// Keeps the old CA until an externally managed client has a new certificate.
+/// Rotates the CA with `--keep-old`. The nodes must trust the old CA until an externally managed client has a new
+/// certificate.
 pub(super) fn keeping(lab: &Lab, _: Wish) -> Result<()> {
     let old = in_use(lab)?;
     issued(lab, "before")?;
@@ -129,7 +131,7 @@ pub(super) fn keeping(lab: &Lab, _: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// Issues a certificate, and gives it to the lab's clients.
+/// Issues a client certificate by `tandem certs issue`, and gives it to the lab's clients.
 fn issued(lab: &Lab, name: &str) -> Result<()> {
     let dir = format!("/root/issued-{name}");
     let (code, said) = host::typed(lab, HERE, &format!("tandem certs issue --name {name} --out {dir}"))?;
@@ -142,7 +144,8 @@ fn issued(lab: &Lab, name: &str) -> Result<()> {
     host::must(lab, HERE, &["rm", "-r", &dir]).map(drop)
 }
 
-/// Waits until both commands have noticed the end of the other one.
+/// Waits until `tandem certs` has ended on `node`, because each of the two commands notices the other one's end a
+/// moment later.
 pub(super) fn end_leftovers(lab: &Lab, node: Node) -> Result<()> {
     let none = || host::must(lab, node, &["sh", "-c", "! pgrep -f '^tandem certs'"]).ok().map(drop);
     sh::wait_for(&format!("'tandem certs' on {node} to end"), Duration::from_secs(90), Duration::from_millis(300), none)

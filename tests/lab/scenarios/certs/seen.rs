@@ -13,20 +13,21 @@ use crate::sh::{self, Result};
 
 pub(super) const PKI: &str = "/etc/tandem/pki";
 const PORTS: [u16; 2] = [2379, 2380];
-/// The directories in which remains of a CA could be.
+/// The directories of a node that the lab searches for remains of a CA.
 const PLACES: &str = "/etc /root /run /var/lib/tandem /tmp";
 
-/// The handshake of one port of an etcd, as OpenSSL reports it.
+/// The TLS handshake of one port of an etcd, as OpenSSL reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Handshake {
-    /// The SHA-256 fingerprint in the format of `tandem certs show --json`.
+    /// The SHA-256 fingerprint of the server's certificate, in the format of `tandem certs show --json`.
     pub(super) fingerprint: String,
     pub(super) issuer: String,
-    /// The names of the CAs that it trusts.
+    /// The names of the CAs that this port accepts for clients.
     pub(super) trusts: BTreeSet<String>,
 }
 
-/// Connects to both ports of a node's etcd from that node, with its own certificate, which the peer port accepts, too.
+/// Connects to the client port and the peer port of a node's etcd from that node. It uses the node's own certificate,
+/// which the peer port accepts, too.
 pub(super) fn handshakes(lab: &Lab, node: Node, cert: &str, key: &str) -> Result<Vec<Handshake>> {
     PORTS.iter().map(|port| handshake(lab, node, *port, cert, key)).collect()
 }
@@ -52,12 +53,13 @@ fn handshake(lab: &Lab, node: Node, port: u16, cert: &str, key: &str) -> Result<
     })
 }
 
-/// Removes OpenSSL's decorations from a name.
+/// Returns a CA's name without the decorations that OpenSSL adds.
 fn plain(name: &str) -> String {
     name.trim_start_matches("CN").trim_start_matches([' ', '=']).trim_matches('"').to_owned()
 }
 
-/// Checks that both nodes show certificates of one issuer on each port, and trust no other one. Returns the issuer.
+/// Checks the certificates that the ports of both nodes' etcds use. All must have one issuer, and each port must
+/// trust only that issuer. Returns the issuer.
 pub(super) fn one_ca(lab: &Lab) -> Result<String> {
     let mut names = BTreeSet::new();
     for node in NODES {
@@ -72,11 +74,12 @@ pub(super) fn one_ca(lab: &Lab) -> Result<String> {
     Ok(names.into_iter().next().unwrap_or_default())
 }
 
-/// A CA to search for, identified by lines of its certificate and of its key that no other CA has.
+/// A CA for which the lab searches. Lines of its certificate and of its key identify it, because no other CA has
+/// them.
 #[derive(Clone, Debug)]
 pub(super) struct Ca(Vec<String>);
 
-/// Reads the CA that signs on a node.
+/// Returns the CA that signs certificates on a node.
 pub(super) fn ca(lab: &Lab, node: Node) -> Result<Ca> {
     let mut lines = Vec::new();
     for name in ["ca.crt", "ca.key"] {
@@ -90,7 +93,7 @@ pub(super) fn ca(lab: &Lab, node: Node) -> Result<Ca> {
 }
 
 impl Ca {
-    /// Returns the files of a node that contain a line of the CA.
+    /// Returns the files of a node that contain a line of the CA's certificate or key.
     fn on(&self, lab: &Lab, node: Node) -> Result<Vec<String>> {
         let words: Vec<String> = self.0.iter().map(|line| format!("-e '{line}'")).collect();
         let script = format!("grep -rlF {} {PLACES} 2>/dev/null; true", words.join(" "));
@@ -98,7 +101,7 @@ impl Ca {
         Ok(found.lines().map(str::to_owned).collect())
     }
 
-    /// Checks that both nodes have the CA.
+    /// Checks that both nodes have the CA's certificate and key in their files.
     pub(super) fn must_be_in_use(&self, lab: &Lab) -> Result<()> {
         for node in NODES {
             must(&format!("the CA is in the files of {node}"), self.on(lab, node)?, |found| found.len() >= 2)?;
@@ -106,7 +109,7 @@ impl Ca {
         Ok(())
     }
 
-    /// Checks that neither node has any remains of the CA.
+    /// Checks that no file of either node contains a line of the CA's certificate or key.
     pub(super) fn must_be_gone(&self, lab: &Lab) -> Result<()> {
         for node in NODES {
             must(&format!("nothing of the old CA is left on {node}"), self.on(lab, node)?, Vec::is_empty)?;
@@ -115,7 +118,8 @@ impl Ca {
     }
 }
 
-/// Checks that no remains of a rotation exist: no CA to come, and no file for the other node.
+/// Checks that nothing of an unfinished rotation is left on either node: no next CA, no join file, and no
+/// `restart_no_leave` in the CIB.
 pub(super) fn nothing_is_under_way(lab: &Lab) -> Result<()> {
     for node in NODES {
         let script = format!("ls {PKI}/next.* {PKI}/.*.new /etc/tandem/*.join /root/*.join 2>/dev/null; true");
@@ -128,8 +132,8 @@ pub(super) fn nothing_is_under_way(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Checks that `tandem certs show --json` on `node` agrees with OpenSSL: the certificate of each etcd is the one in the
-/// file.
+/// Checks that `tandem certs show --json` on `node` agrees with OpenSSL about the certificate of each etcd. On `node`
+/// that must be the certificate in the file.
 pub(super) fn shown_is_so(lab: &Lab, node: Node) -> Result<()> {
     let (code, said) = host::typed(lab, node, "tandem certs show --json 2>/dev/null")?;
     must("certs show's exit code", code, |code| *code == 0)?;
@@ -152,7 +156,7 @@ pub(super) fn shown_is_so(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Returns the start of each node's etcd, as container and process.
+/// Returns the container and the process of each node's etcd. They change when etcd is restarted.
 pub(super) fn starts(lab: &Lab) -> Result<[String; 2]> {
     let of = |node: Node| -> Result<String> {
         let format = "{{.State.Pid}} {{.State.StartedAt}}";

@@ -21,10 +21,11 @@ use crate::sh::Result;
 const UNIT: &str = include_str!("../../../../systemd/tandem-collect.service");
 const NODE: Node = Node::One;
 const ALERT: &str = "tandem";
-/// The directories of a recipient's and of node_exporter's files.
+/// The file of an event recipient. The directory of node_exporter's files is [`TEXTFILES`].
 const EVENTS: &str = "/var/log/tandem-events";
 const TEXTFILES: &str = "/var/lib/prometheus/node-exporter";
-/// The mounts that ProtectSystem, ProtectControlGroups, ProtectKernelTunables and ProtectHome would make.
+/// The commands for the mounts that `ProtectSystem`, `ProtectControlGroups`, `ProtectKernelTunables` and
+/// `ProtectHome` make in a unit.
 const MOUNTS: &str = "mount --bind /proc/sys /proc/sys; \
                       for place in /usr /sys/fs/cgroup /sys /proc/sys; do mount -o remount,bind,ro $place; done; \
                       mount -t tmpfs -o ro,mode=000 tmpfs /root";
@@ -57,14 +58,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     collector::forget(lab)
 }
 
-/// Returns the unit's capabilities in the form of `setpriv`: `,+chown,+dac_override`.
+/// Returns the capabilities of the collector's unit in the form of `setpriv`: `,+chown,+dac_override`.
 fn capabilities() -> Result<String> {
     let line = UNIT.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).ok_or("it names none")?;
     let names = line.split_whitespace().map(|name| name.trim_start_matches("CAP_").to_lowercase());
     Ok(names.fold(String::new(), |all, name| all + ",+" + &name))
 }
 
-/// Runs the alert agent as Pacemaker's user, which adds an event.
+/// Runs Tandem's alert agent as Pacemaker's user, so that there is a new event to deliver.
 fn happens(lab: &Lab) -> Result<()> {
     const TELL: &str = "CRM_alert_kind=node CRM_alert_node=$1 CRM_alert_desc=member CRM_alert_timestamp_epoch=$(date +%s) \
                         CRM_alert_timestamp_usec=$(date +%6N) runuser -u hacluster /usr/libexec/tandem/alert";

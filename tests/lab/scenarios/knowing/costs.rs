@@ -17,18 +17,20 @@ use crate::judge::check::{self, must};
 use crate::sh::Result;
 
 const NODE: Node = Node::One;
-/// The number of measured calls of each kind, of which the median counts.
+/// The number of measured calls of each command. The median of their CPU times counts.
 const CALLS: usize = 21;
-/// The inverse of the largest part of pcs' CPU time that a status may take.
+/// The divisor of pcs' CPU time for `pcs status xml`. The quotient is the most that `tandem status` may take.
 const PART: u32 = 10;
-/// The limit for the CPU time of a collection.
+/// The limit for the CPU time of one `tandem collect`.
 const COLLECTION: Duration = Duration::from_millis(100);
-/// The number of collections of each node: those of an hour, at the timer's interval of half a minute.
+/// The number of collections on each node. In an hour the timer starts as many, because its interval is half a
+/// minute.
 const COLLECTIONS: u32 = 120;
-/// The time into which that hour is compressed.
+/// The time into which the scenario compresses the collections of an hour.
 const HOUR: Duration = Duration::from_secs(600);
 
-/// Measures status and collection alternately, so that other load on the machine affects all alike.
+/// Checks the CPU time of `tandem status` and `tandem collect`. It measures them and pcs alternately, so that other
+/// load on the machine affects all alike.
 pub fn cpu_time(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     crate::cluster::redundant::wait(lab)?;
@@ -56,7 +58,8 @@ pub fn cpu_time(lab: &Lab, _: Wish) -> Result<()> {
     must("a collection costs 100 ms at most", collection, |collection| *collection <= COLLECTION).map(drop)
 }
 
-/// Runs the collections of an hour in ten minutes, with `tandem status` in between and no other activity.
+/// Runs the collections of an hour in ten minutes, with `tandem status` in between. Checks that nothing writes to the
+/// CIB of the idle cluster meanwhile.
 pub fn idle_cib(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     crate::cluster::redundant::wait(lab)?;
@@ -92,7 +95,7 @@ pub fn idle_cib(lab: &Lab, _: Wish) -> Result<()> {
     must("an idle hour writes no CIB", writes, Vec::is_empty).map(drop)
 }
 
-/// The CIB: its version, and its lines except those with the version.
+/// The contents of the CIB: its version, and its other lines.
 struct Cib {
     version: String,
     lines: Vec<String>,
@@ -108,7 +111,7 @@ impl Cib {
         Ok(Self { version, lines })
     }
 
-    /// Returns the lines that the other one lacks.
+    /// Returns the lines that this CIB has and `other` lacks.
     fn beside(&self, other: &Self) -> Vec<&str> {
         self.lines.iter().filter(|line| !other.lines.contains(line)).map(String::as_str).collect()
     }

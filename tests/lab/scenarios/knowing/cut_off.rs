@@ -18,17 +18,17 @@ use crate::random::Random;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// The node that is fenced, and the one that runs the test.
+/// The node that is fenced by `tandem fencing test`. The command runs on the other node, [`SEAT`].
 const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
 const TEST: &str = "tandem fencing test node2 --confirm node2 --timeout 5m";
-/// The limit from the request to any of the moments.
+/// The time-out from the start of the fencing test until the node's state in which the power cut is due.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Seconds that the machine takes to boot. If it is back before Corosync has missed it and a monitor has run
-/// standalone, it is still a voter, and never a learner.
+/// The boot delay of the fenced machine in seconds. The machine becomes a learner only if it boots after Corosync has
+/// missed it and after a monitor of the survivor. Otherwise it stays a voter.
 const BOOT_DELAY: &str = "20";
 
-/// The moment of the power cut.
+/// The state of the fenced node in which the other node's power is cut.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     Off,
@@ -59,7 +59,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     must("the next test passes", (code, said), |(code, _)| *code == 0).map(drop)
 }
 
-/// Returns the possible remains of a test: its records, and the configuration.
+/// Returns all that a fencing test may leave behind: its records, and its changes of Pacemaker's configuration.
 fn left(lab: &Lab) -> Vec<String> {
     let records = host::said(lab, SEAT, &["sh", "-c", "cat /var/lib/tandem/fencing-tests.jsonl 2> /dev/null || true"]);
     let tested = cluster::attribute(lab, VICTIM, "forever", "etcd_fencing_tested").unwrap_or_default();

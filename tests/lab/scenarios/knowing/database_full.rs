@@ -17,15 +17,15 @@ use crate::host::tls;
 use crate::judge::check::must;
 use crate::sh::Result;
 
-/// The quota, which sixteen values of a megabyte fill.
+/// etcd's setting for its quota, which sixteen values of a megabyte fill.
 const QUOTA: &str = "quota-backend-bytes=16777216";
-/// A script that writes one key until etcd takes no more. The value comes from standard input.
+/// A script that writes values of a megabyte to one key until etcd accepts no more.
 const FILL: &str = "for i in $(seq 40); do head -c 1000000 /dev/zero | tr '\\0' x | tandem etcdctl put lab/filler 2>&1 || exit $?; done";
-/// etcd's error, and the exit code of etcdctl.
+/// The exit code of etcdctl and the error of etcd once the quota is used up.
 const FULL: (i32, &str) = (1, "database space exceeded");
-/// The command for an etcd image without an etcdctl of its own.
+/// The command that copies etcdctl into a container of an etcd image without an etcdctl.
 const PUT_INTO_THE_CONTAINER: &str = "podman cp /usr/bin/etcdctl etcd:/usr/bin/etcdctl";
-/// The text that is printed after each member.
+/// The text that `tandem space --reclaim` prints after it has defragmented a member.
 const DEFRAGMENTED: &str = ": defragmented";
 const SAID: &str = "/tmp/reclaimed";
 const COPY: &str = "/tmp/typed.db";
@@ -67,7 +67,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// Types the command in the background, and kills it once it has printed `words`. Returns all of its output.
+/// Runs `tandem space --reclaim` in the background, and kills it once it has printed `words`. Returns all of its
+/// output.
 fn killed_after(lab: &Lab, on: Node, words: &str) -> Result<String> {
     let line = format!(
         "tandem space --reclaim > {SAID} 2>&1 & for i in $(seq 600); do grep -q '{words}' {SAID} && break; sleep 0.1; done; \
@@ -79,15 +80,15 @@ fn killed_after(lab: &Lab, on: Node, words: &str) -> Result<String> {
     .map(|(_, said)| said)
 }
 
-/// Kills the command between the two members: one database is small again, and the alarm stays.
+/// Kills `tandem space --reclaim` between the two members. One database must be small again, and the alarm must stay.
 fn killed_midway(lab: &Lab, on: Node) -> Result<()> {
     let said = killed_after(lab, on, DEFRAGMENTED)?;
     must("one member was defragmented", said, |said| said.matches(DEFRAGMENTED).count() == 1)?;
     says(lab, on, DOWN, Some("alarm-nospace"))
 }
 
-/// Runs the command with etcd's auth on, with the agent's certificate as the user. Without an alarm the command holds a
-/// lock, which outlives it by its lease.
+/// Runs `tandem space --reclaim` while etcd's authentication is enabled, with the agent's certificate as the user.
+/// Without an alarm the command holds a lock. After a kill the lock stays until its lease ends.
 fn with_auth(lab: &Lab, on: Node) -> Result<()> {
     let etcdctl = |words: &str| {
         must(words, typed(lab, on, &format!("tandem etcdctl {words}"))?, |(code, _)| *code == 0).map(drop)
@@ -110,7 +111,8 @@ fn with_auth(lab: &Lab, on: Node) -> Result<()> {
     etcdctl("auth disable")
 }
 
-/// Checks where etcdctl runs: if it runs in the container, a file that it writes is in there.
+/// Checks where `tandem etcdctl` runs on two nodes. If it runs in the container, a file that it writes is in there,
+/// and not on the node.
 fn where_it_runs(lab: &Lab, inside: Node, outside: Node) -> Result<()> {
     for (node, is_here) in [(inside, false), (outside, true)] {
         let save = format!("rm -f {COPY}; tandem etcdctl snapshot save {COPY}");
@@ -123,7 +125,7 @@ fn where_it_runs(lab: &Lab, inside: Node, outside: Node) -> Result<()> {
     Ok(())
 }
 
-/// Checks that etcdctl asks the peer's etcd if the node's own does not run.
+/// Checks that `tandem etcdctl` connects to the peer's etcd while the node's own does not run.
 fn without_its_own(lab: &Lab, node: Node) -> Result<()> {
     steps::standby(lab, node, true)?;
     steps::wait_stopped(lab, &[node])?;

@@ -13,7 +13,7 @@ use super::needs::Needs;
 use super::table::{Scenario, scenario};
 use super::{alarm, events_of_a_cut, known_states, operators_day};
 
-/// The scenarios, in the order in which they run.
+/// The scenarios of this folder, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("known_states", "what 'tandem status' says in each state, and how soon", known_states::run),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),

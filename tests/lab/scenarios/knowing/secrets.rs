@@ -16,14 +16,14 @@ use crate::judge::check::must;
 use crate::scenarios::steps;
 use crate::sh::Result;
 
-/// The second line of a password file, which waits for the change at its BMC.
+/// The second line of a BMC's password file: a new password that is not set at the BMC yet.
 const STAGED: &str = "st4ged-secret";
-/// The secret that gives permission to write to a hook.
+/// The part of a webhook's URL that permits to write there.
 const HOOK: &str = "h00k-secret";
 const PASSWORD_FILE: &str = "/etc/tandem/bmc-password";
 const ALERT: &str = "tandem";
 const REPORT: &str = "/var/tmp/report.tar.gz";
-/// Commands that must not print secrets.
+/// The commands that must print no secret.
 const COMMANDS: &[&str] = &[
     "tandem status",
     "tandem status --json",
@@ -41,7 +41,7 @@ const COMMANDS: &[&str] = &[
     "tandem explain --json",
     "tandem member list --json",
 ];
-/// Files, published values and the system's log, which must not contain secrets.
+/// The commands that print files, published values and the syslog, none of which may contain a secret.
 const FILES: &[&str] = &[
     "cat /var/lib/tandem/*.json* /var/lib/tandem/bmc/*",
     "cat /var/lib/pacemaker/tandem/*",
@@ -89,7 +89,7 @@ fn plant(lab: &Lab) -> Result<()> {
     pcs::run(lab, Node::One, &["alert", "recipient", "add", ALERT, &recipient])
 }
 
-/// Returns the planted secrets, and the lines of the key.
+/// Returns the secrets that the scenario has put on a node, and the lines of the node's private key.
 fn secrets(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let key = host::must(lab, node, &["cat", "/etc/tandem/etcd.key"])?;
     let lines: Vec<String> = key.lines().filter(|line| !line.starts_with("-----")).map(str::to_owned).collect();

@@ -16,11 +16,12 @@ use crate::judge::check::{self, must};
 use crate::scenarios::steps;
 use crate::sh::Result;
 
-/// The limit for a device's monitor and start, each of which may take Pacemaker's twenty seconds, on either node.
+/// The time-out until a fence device's failure is known. A monitor and a start of the device may take Pacemaker's
+/// twenty seconds each, on either node.
 const FOUND_OUT: Duration = Duration::from_secs(150);
-/// The modes in which a BMC does not do what is requested.
+/// The modes of a BMC in which it does not execute requests.
 const FAILING: [&str; 3] = ["refuse", "hang", "unreachable"];
-/// The modes in which a BMC works and must not be believed, with the problem that is reported.
+/// The modes of a BMC in which its reports must not be believed, each with the problem that `tandem status` reports.
 const STRANGE: [(&str, &str); 2] = [("stranger", "bmc-other-machine"), ("says-off", "bmc-says-off")];
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -41,14 +42,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Makes Pacemaker run a monitor of the device of `node` at once.
+/// Makes Pacemaker run a monitor of the fence device of `node` at once.
 fn monitored(lab: &Lab, node: Node) -> Result<()> {
     let device = cluster::fence_device(node);
     host::must(lab, node, &["crm_resource", "--refresh", "--resource", &device]).map(drop)
 }
 
-/// Checks that a failing device is reported, and that no later status is healthy, either while Pacemaker tries to start
-/// it or in between.
+/// Checks that `tandem status` reports a fence device that fails in the BMC's mode `mode`. No later status may be
+/// healthy, while Pacemaker tries to start the device or in between.
 fn failing(lab: &Lab, leader: Node, mode: &str) -> Result<()> {
     const TRIES: usize = 60;
     let node = leader.other();
@@ -67,7 +68,8 @@ fn failing(lab: &Lab, leader: Node, mode: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks a BMC that Pacemaker considers healthy.
+/// Checks that `tandem status` reports `problem` for a BMC in the mode `mode`, although Pacemaker considers its fence
+/// device healthy.
 fn strange(lab: &Lab, node: Node, mode: &str, problem: &str) -> Result<()> {
     bmc::set_mode(lab, node, mode)?;
     monitored(lab, node)?;

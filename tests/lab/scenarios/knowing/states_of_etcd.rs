@@ -16,7 +16,8 @@ use crate::judge::check::eventually;
 use crate::scenarios::{podman_broken, steps};
 use crate::sh::Result;
 
-/// The number of tries to observe a learner, because one with a small database votes after a second or two.
+/// The number of joins in which the scenario tries to observe a learner. A learner with a small database votes after
+/// a second or two.
 const TRIES: usize = 4;
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -48,7 +49,7 @@ fn disabled(lab: &Lab, leader: Node) -> Result<()> {
     told
 }
 
-/// Observes a node that joins, which is a learner for a moment.
+/// Checks that `tandem status` reports a learner while a node joins.
 fn learner(lab: &Lab, leader: Node, joins: Node) -> Result<()> {
     let is_told = |answer: &Answer| {
         let named = answer.names("learner-catches-up") || answer.names("learner-lags");
@@ -72,7 +73,8 @@ fn learner(lab: &Lab, leader: Node, joins: Node) -> Result<()> {
     Err(format!("in {TRIES} joins of {joins} no learner was told").into())
 }
 
-/// Removes the OCI runtime, so that no container starts.
+/// Checks that `tandem status` reports a failed start on a node without an OCI runtime, which cannot start
+/// containers.
 fn start_fails(lab: &Lab, stays: Node, fails: Node) -> Result<()> {
     crate::cluster::redundant::wait(lab)?;
     steps::standby(lab, fails, true)?;
@@ -88,7 +90,8 @@ fn start_fails(lab: &Lab, stays: Node, fails: Node) -> Result<()> {
     crate::cluster::redundant::wait(lab)
 }
 
-/// Cuts a node with a BMC that refuses at first, and later works.
+/// Cuts the power of a node with a BMC that refuses at first, and later works. Checks what `tandem status` reports
+/// before and after the node is confirmed off.
 fn lost_and_fenced(lab: &Lab, stays: Node, lost: Node, wish: Wish) -> Result<()> {
     // The delay is long enough to observe the state before the machine is back.
     lab.set("boot-delay", "15")?;

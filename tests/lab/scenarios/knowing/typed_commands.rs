@@ -17,14 +17,14 @@ use crate::host::state::Lab;
 use crate::judge::check::must;
 use crate::sh::Result;
 
-/// The two nodes of a healthy lab.
+/// The two nodes of a healthy lab, by their roles in etcd.
 #[derive(Clone, Copy)]
 struct Pair {
     leader: Node,
     follower: Node,
 }
 
-/// The function that brings about a state.
+/// A function that brings the lab into a state with a problem.
 type Enter = fn(&Lab, Pair) -> Result<()>;
 
 const STATES: &[(&str, Enter)] = &[
@@ -68,8 +68,8 @@ const STATES: &[(&str, Enter)] = &[
     }),
 ];
 
-/// Commands that end no state by themselves, or belong to a state that no scenario brings about. Each works as typed on
-/// a healthy pair, and prints this text.
+/// The commands that are tested on a healthy pair, each with a text that it must print. These commands end no state
+/// by themselves, or belong to a state that no scenario brings about.
 const ON_A_HEALTHY_PAIR: &[(&str, &str)] = &[
     ("attrd_updater --query --all --name tandem-collected", "host=\"node2\""),
     ("cibadmin --query", "<cib "),
@@ -90,7 +90,7 @@ const ON_A_HEALTHY_PAIR: &[(&str, &str)] = &[
     ("tandem member list", "node2"),
     ("tandem power status node2", "On"),
 ];
-/// The exit code of `tandem fencing check` if it has advice about these devices.
+/// The exit code of `tandem fencing check` if the lab's fence devices work and it has advice about them.
 const ADVICE: i32 = 3;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

@@ -15,14 +15,15 @@ use crate::load::writer::Writers;
 use crate::scenarios::steps;
 use crate::sh::Result;
 
-/// The time of some observations.
+/// The time for which most cases check that a node stays inert.
 const SHORT: Duration = Duration::from_secs(15);
-/// The time to 60 s after the wait.
+/// The time for which some cases check that a node stays inert. It ends 60 s after `lone_boot_wait`.
 const LONG: Duration = Duration::from_secs(60).saturating_add(WAIT);
-/// The time for a case that no operator attends to.
+/// The time of the case in which no operator comes for long.
 const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
 
-/// The exit codes of `tandem lone-boot --dry-run`.
+/// The exit code of `tandem lone-boot --dry-run` if a rule forbids the lone boot. It is [`NOT_KNOWN`] if a fact is
+/// missing.
 const WOULD_NOT: i32 = 3;
 const NOT_KNOWN: i32 = 1;
 
@@ -67,8 +68,8 @@ pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
     forbid(lab)
 }
 
-/// Checks that for `time` no etcd runs on `node`, Corosync waits, no power is touched, and the rule that forbids it is
-/// reported.
+/// Checks for the duration `time` that `node` stays inert: no etcd runs there, Corosync waits, and no power is
+/// switched. `tandem lone-boot --dry-run` must end with `code` and report the rule in `words`.
 fn stays_inert(lab: &Lab, node: Node, code: i32, words: &str, time: Duration) -> Result<()> {
     let asked = (steps::resets_asked(lab), switched_on(lab));
     let dry = || host::typed(lab, node, "tandem lone-boot --dry-run");
@@ -82,14 +83,14 @@ fn stays_inert(lab: &Lab, node: Node, code: i32, words: &str, time: Duration) ->
     check::must("no power is touched", (steps::resets_asked(lab), switched_on(lab)), |now| *now == asked).map(drop)
 }
 
-/// Boots `node` without its peer, and starts what systemd would start.
+/// Boots `node` without its peer, and starts `tandem lone-boot` as systemd would.
 fn boots_alone(lab: &Lab, node: Node) -> Result<()> {
     steps::on(lab, node, 3600)?;
     start_unit(lab, node)?;
     steps::wait_pacemaker(lab, node)
 }
 
-/// Switches the nodes on that are off, and waits for two voters.
+/// Switches on the nodes that are off, and waits for two voters.
 fn returns(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     for node in [FIRST, LAST] {
@@ -112,7 +113,8 @@ fn two_voters(lab: &Lab, wish: Wish, time: Duration) -> Result<()> {
     returns(lab, wish)
 }
 
-/// Checks the sole voter's data with a peer that its BMC does not prove to be off.
+/// Checks that a sole voter does not boot alone while its BMC does not prove the peer off: it is unreachable, another
+/// machine's, or reports On.
 fn peer_not_proven_off(lab: &Lab, time: Duration) -> Result<()> {
     let press = |state: &str| lab.set(&format!("power-{FIRST}"), state);
     bmc::set_mode(lab, FIRST, "unreachable")?;

@@ -38,14 +38,15 @@ pub const SCENARIOS: &[Scenario] = &[
     .nightly(),
 ];
 
-/// The node that is lost first (`FIRST`), and the one that runs standalone then (`LAST`).
+/// The node that is lost first. The other node, [`LAST`], runs standalone then.
 const FIRST: Node = Node::Two;
 const LAST: Node = Node::One;
-/// The shortest `lone_boot_wait`.
+/// The value of `lone_boot_wait`, the shortest that the parameter allows.
 const WAIT: Duration = Duration::from_secs(30);
-/// The additional time for a boot, the steps of a lone boot and etcd's start.
+/// The time that a lone boot takes in addition to [`WAIT`]: the boot itself, its steps and etcd's start.
 const BESIDES: Duration = Duration::from_secs(30);
-/// The boot delay of a machine that fencing has switched on, so that it does not boot within a scenario.
+/// The boot delay in seconds of a machine that fencing has switched on. It is so long that the machine does not boot
+/// within a scenario.
 const NEVER: &str = "3600";
 
 fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -75,7 +76,8 @@ fn run(lab: &Lab, wish: Wish) -> Result<()> {
     forbid(lab)
 }
 
-/// Sets the parameters, and waits until both agents have published the UUIDs of their machines.
+/// Sets the parameters that allow a lone boot, and waits until both agents have published the UUIDs of their
+/// machines.
 fn allow(lab: &Lab) -> Result<()> {
     let wait = format!("lone_boot_wait={}", WAIT.as_secs());
     pcs::run_and_wait(lab, LAST, &["resource", "update", cluster::ETCD, "lone_boot=sole_voter", &wait])?;
@@ -88,13 +90,13 @@ fn forbid(lab: &Lab) -> Result<()> {
     pcs::run_and_wait(lab, LAST, &["resource", "update", cluster::ETCD, "lone_boot=", "lone_boot_wait="])
 }
 
-/// Starts what `tandem-lone-boot.service` starts at each boot, because these hosts have no systemd.
+/// Starts `tandem lone-boot` as `tandem-lone-boot.service` does at each boot, because these hosts have no systemd.
 fn start_unit(lab: &Lab, node: Node) -> Result<()> {
     let line = "(setsid tandem lone-boot 2>&1 | logger --tag tandem-lone-boot) > /dev/null 2>&1 &";
     host::must(lab, node, &["sh", "-c", line]).map(drop)
 }
 
-/// Checks that the process ends once there is quorum.
+/// Checks that `tandem lone-boot` ends on both nodes once there is quorum.
 fn units_end(lab: &Lab) -> Result<()> {
     let running =
         || NODES.map(|node| host::output(lab, node, &["pgrep", "-f", "tandem lone-boot"]).map(|done| done.ok));
@@ -104,8 +106,8 @@ fn units_end(lab: &Lab) -> Result<()> {
     .map(drop)
 }
 
-/// Cuts the power of one node for long, and then that of the other one, which runs standalone. Both stay off, by their
-/// buttons as well.
+/// Cuts the power of the node [`FIRST`], and then that of the other node, which runs standalone. Fencing does not
+/// bring either of them back.
 fn lose_both(lab: &Lab, writers: &Writers) -> Result<()> {
     lab.set("boot-delay", NEVER)?;
     steps::cut(lab, FIRST)?;
@@ -116,13 +118,13 @@ fn lose_both(lab: &Lab, writers: &Writers) -> Result<()> {
     steps::cut(lab, FIRST)
 }
 
-/// Returns the number of requests to a BMC of this lab that switch its machine on.
+/// Returns how often a BMC of this lab was requested to switch its machine on.
 fn switched_on(lab: &Lab) -> usize {
     let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
     log.lines().filter(|line| line.contains(": POST ") && line.contains("ComputerSystem.Reset On ")).count()
 }
 
-/// Returns the names of data that was moved aside on a node, which may be off.
+/// Returns the names of the directories of moved-aside etcd data on a node, which may be off.
 fn moved_aside(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(crate::host::disks::data_dir(lab, node))? {
@@ -135,7 +137,7 @@ fn moved_aside(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Checks that the CIB and the events contain the lone boot.
+/// Checks that the cluster property `etcd_lone_boot` and an event name the node that booted alone.
 fn is_told(lab: &Lab) -> Result<()> {
     let property = ["crm_attribute", "--type", "crm_config", "--name", "etcd_lone_boot", "--query", "--quiet"];
     must("the CIB names the node", host::must(lab, LAST, &property)?, |said| said.starts_with(&format!("{LAST}:")))?;

@@ -43,8 +43,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Starts to replace each node from the other one at the same moment. One command gets the lock, and the other one
-/// changes nothing.
+/// Runs `tandem member replace` for each node on the other one at the same moment. One command gets the lock, and the
+/// other one must be refused and change nothing.
 fn two_at_once(world: &World<'_>, replace: &str) -> Result<()> {
     let here = world.begin(replace)?;
     let there = Typed::begin(world.lab, THERE, "tandem member replace node1 --yes")?;
@@ -76,7 +76,8 @@ fn taken_back(world: &World<'_>, node: Node, words: &str) -> Result<Done> {
     if done.said.contains(words) { Ok(done) } else { Err(format!("it did not say '{words}'").into()) }
 }
 
-/// Checks for two voters, either of which may be lost, and for no trace of the change in the CIB.
+/// Checks that the pair is as before the change: either node of two voters may be lost, and the CIB has no trace of
+/// the change.
 fn as_before(world: &World<'_>) -> Result<()> {
     etcd::wait_two_voters(world.lab, Duration::from_secs(120))?;
     redundant::wait(world.lab)?;

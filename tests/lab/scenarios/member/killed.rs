@@ -10,7 +10,7 @@ use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
 const GOES_ON: &str = "tandem member replace --yes";
-/// The output of its steps up to the one that needs the new machine.
+/// The lines that `tandem member replace` prints for its steps before it needs the new machine.
 const LEAVES: [&str; 7] = [
     "tandem: check: a snapshot",
     "tandem: leave: node2 is in standby",
@@ -20,8 +20,9 @@ const LEAVES: [&str; 7] = [
     "tandem: fence device: node3 has",
     "tandem: map: node_ip_map",
 ];
-/// The output of the later steps. The agent joins by itself, and may be done before the command observes it: then the
-/// command is killed while it verifies.
+/// The lines that `tandem member replace` prints for its steps with the new machine. The new node's agent joins by
+/// itself, and may be done before the command observes that. Then the command is killed in its last step, which
+/// verifies.
 const COMES: [&str; 3] = [
     "tandem: add: node3 is in the cluster",
     "tandem: join: ",
@@ -53,8 +54,8 @@ pub fn after_each_step(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Kills the command once it has printed one of `words` from `done` on. Returns the number of completed steps, which
-/// may be higher than the next one.
+/// Kills the command once it has printed one of `words` after the first `done` ones. Returns the number of steps that
+/// are complete, which may be more than `done + 1`.
 pub(super) fn killed_after(mut command: Typed, words: &[&str], done: usize) -> Result<usize> {
     let reached = |said: &str| words[done..].iter().rposition(|word| said.contains(word)).map(|at| done + at + 1);
     let what = format!("the command to say '{}'", words[done]);

@@ -10,7 +10,7 @@ mod world;
 use super::needs::Needs;
 use super::table::{Scenario, scenario};
 
-/// The scenarios, in the order in which they run.
+/// The scenarios of this folder, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "third_voter",

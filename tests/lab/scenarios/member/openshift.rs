@@ -45,7 +45,7 @@ const LEAVES: [&str; 12] = [
 ];
 const COMES: [&str; 3] = ["tandem: node: the new node2 has a Node", "tandem: join: ", "tandem: verify: "];
 
-/// The environment of a command on an OpenShift pair.
+/// A running OpenShift pair with a simulated API, and the node that is replaced or removed (`goes`).
 struct Openshift<'a> {
     lab: &'a Lab,
     api: FakeApi,
@@ -63,7 +63,7 @@ pub fn replaced_after_a_cut(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// Replaces a node with a machine that runs until the command has stopped etcd there.
+/// Replaces a node by `tandem member replace`. The old machine runs until the command has stopped etcd there.
 pub fn replaced_planned(lab: &Lab, _: Wish) -> Result<()> {
     with_operators(lab, |pair| {
         pair.fenced_by_hand(&format!("tandem member replace {} --yes", pair.goes))?;
@@ -76,8 +76,8 @@ pub fn replaced_planned(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// Deletes the Machine of a node that votes. The deletion waits, and the list shows that, until the command removes the
-/// member.
+/// Deletes the Machine of a node that votes. The deletion must wait until `tandem member remove` removes the member,
+/// and `tandem member list` must show that.
 pub fn removed(lab: &Lab, _: Wish) -> Result<()> {
     with_operators(lab, |pair| {
         let (api, goes) = (&pair.api, pair.goes.name());
@@ -124,8 +124,8 @@ impl Openshift<'_> {
         Ok(())
     }
 
-    /// Types `line`, which takes etcd off the node. Without pcsd it prints the command that ends Pacemaker there
-    /// instead, and that is typed.
+    /// Runs the command `line`, which must take etcd off a node. Without pcsd it stops and prints the command that
+    /// fences the node, which is then run.
     fn fenced_by_hand(&self, line: &str) -> Result<()> {
         self.lab.set("boot-delay", "3600")?;
         let done = Typed::begin(self.lab, self.stays, line)?.done()?;
@@ -135,7 +135,8 @@ impl Openshift<'_> {
         pcs::run(self.lab, self.stays, &["stonith", "fence", self.goes.name()]).map(drop)
     }
 
-    /// Types `line`, kills it after the first of `words`, and repeats that until the command waits for the new machine.
+    /// Runs the command `line`, kills it after the first of `words`, and repeats that until the command waits for the
+    /// new machine.
     fn killed_as_it_leaves(&self, line: &str, words: &[&str]) -> Result<()> {
         let mut line = line.to_owned();
         let mut done = 0;
@@ -146,8 +147,8 @@ impl Openshift<'_> {
         must("nothing of the old machine is left", self.objects(), Vec::is_empty).map(drop)
     }
 
-    /// Adds the machine as `oc apply` does, with blank disks, and does the etcd operator's work. Then the command
-    /// completes.
+    /// Adds the new machine with blank disks as `oc apply` does, does the work of OpenShift's etcd operator, and lets
+    /// the command complete.
     fn comes(&mut self) -> Result<()> {
         let (lab, goes, stays) = (self.lab, self.goes, self.stays);
         self.api.add_node(goes.name(), &goes.ip());
@@ -172,13 +173,14 @@ impl Openshift<'_> {
         must("the new machine has all that it is to have", self.objects(), |paths| paths.len() == 8).map(drop)
     }
 
-    /// Returns the API's objects of the node that leaves.
+    /// Returns the paths of the objects in the API that belong to the replaced node.
     fn objects(&self) -> Vec<String> {
         self.api.paths().into_iter().filter(|path| path.contains(self.goes.name())).collect()
     }
 }
 
-/// Returns whether the node's member is listed with a Machine that is being deleted and waits.
+/// Returns whether `said`, the output of `tandem member list`, shows the node's member with a Machine that is being
+/// deleted and waits.
 fn waits_for_its_deletion(said: &str, node: &str) -> bool {
     let Ok(list) = serde_json::from_str::<Value>(said) else { return false };
     let members = list["members"].as_array().into_iter().flatten();
@@ -187,7 +189,8 @@ fn waits_for_its_deletion(said: &str, node: &str) -> bool {
         .any(|member| member["deleting"] == true && member["protected"] == true)
 }
 
-/// The simulated operators: the deletion hook stays as long as etcd has a member of that node.
+/// A thread that simulates OpenShift's operators. The deletion hook of a node's Machine stays as long as etcd has a
+/// member of that node.
 struct Works {
     is_over: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,

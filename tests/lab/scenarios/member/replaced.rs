@@ -37,7 +37,8 @@ pub fn after_a_cut_same_name(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Swaps the machine once the command has removed the old one.
+/// Replaces a node by a machine of the same name, which takes the old one's place once the command has removed the
+/// old node. The common ending checks that no acknowledged write is lost.
 pub fn planned(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_replaced_planned", |world| {
         let command = world.begin("tandem member replace node2 --yes")?;
@@ -59,8 +60,8 @@ pub fn planned_other_name(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Replaces a node with Corosync and etcd on IPv6, and with a further link. The new machine has an address of its own
-/// on each.
+/// Replaces a node on a pair with Corosync and etcd on IPv6 and with a second link. The new machine has an address of
+/// its own on each link.
 pub fn planned_with_a_further_link(lab: &Lab, wish: Wish) -> Result<()> {
     let described = Described { ipv6: true, ..Described::default() };
     world::run_as_described(lab, wish, described, "member_replaced_further_link", |world| {
@@ -83,7 +84,8 @@ pub fn planned_with_a_further_link(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Replaces a node while a third voter serves. The command is killed once the dead member is removed, and typed again.
+/// Replaces a node while a third voter serves. The command is killed once it has removed the dead member, and typed
+/// again.
 pub fn beside_a_third_voter(lab: &Lab, wish: Wish) -> Result<()> {
     let described = Described { own_certificates: true, ..Described::default() };
     world::run_as_described(lab, wish, described, "member_replaced_beside_a_third_voter", |world| {
@@ -110,7 +112,7 @@ pub fn beside_a_third_voter(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 /// Replaces a node that died with its BMC, so that it cannot be fenced. The survivor waits until an operator confirms
-/// that it is off.
+/// that the node is off.
 pub fn old_is_off(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_replaced_old_is_off", |world| {
         world.bmc_of_node3()?;

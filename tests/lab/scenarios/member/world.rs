@@ -20,27 +20,28 @@ use crate::load::writer::Writers;
 use crate::programs::image;
 use crate::sh::{self, Result};
 
-/// The boot delay of a machine that lost its power for good, so that its BMC cannot bring it back in any scenario.
+/// The boot delay in seconds of a machine that lost its power for good, so that its BMC cannot bring it back in any
+/// scenario.
 const NEVER: &str = "3600";
-/// The file with the password of the new machine's BMC.
+/// The file on a node with the password of the new machine's BMC.
 const PASSWORD: &str = "/etc/tandem/bmc-node3.password";
 
-/// A pair as `tandem setup` leaves it, under writers.
+/// A pair that `tandem setup` has set up, with writers. The scenarios of `tandem member` replace its second host.
 pub struct World<'a> {
     pub lab: &'a Lab,
     pub writers: Writers,
     bmc: Option<Record>,
     wish: Wish,
-    /// The site's CA, which signs the BMCs' certificates, and which each of its machines trusts.
+    /// The certificate of the site's CA, which signs the BMCs' certificates. Each machine of the site trusts it.
     authority: Vec<u8>,
 }
 
-/// Runs a scenario in a lab of its own, because the second host ends as another machine.
+/// Runs `scenario` in a lab of its own, because the second host ends as another machine.
 pub fn run(lab: &Lab, wish: Wish, name: &str, scenario: impl FnOnce(&mut World<'_>) -> Result<()>) -> Result<()> {
     run_as_described(lab, wish, Described::default(), name, scenario)
 }
 
-/// Runs a scenario as [`run`] does, on a pair with another description.
+/// Runs `scenario` as [`run`] does, on a pair that `described` describes.
 pub fn run_as_described(
     lab: &Lab,
     wish: Wish,
@@ -81,14 +82,15 @@ fn begin(lab: &Lab, wish: Wish, described: Described) -> Result<World<'_>> {
 }
 
 impl World<'_> {
-    /// Cuts the power of the second host for good.
+    /// Cuts the power of the second host for good, and waits until the first one runs standalone.
     pub fn cut_for_good(&self) -> Result<()> {
         self.lab.set("boot-delay", NEVER)?;
         power::cut(self.lab, THERE)?;
         super::super::steps::wait_alone(self.lab, HERE).map(drop)
     }
 
-    /// Cuts the second host for good while a third voter and the first host take writes.
+    /// Cuts the power of the second host for good. The third voter and the first host must take writes within
+    /// `limit`.
     pub fn cut_beside_a_third_voter(&self, limit: Duration) -> Result<()> {
         self.lab.set("boot-delay", NEVER)?;
         power::cut(self.lab, THERE)?;
@@ -96,7 +98,7 @@ impl World<'_> {
         super::super::steps::wait_peer_gone(self.lab, HERE)
     }
 
-    /// Cuts the second host for good together with its BMC, so that it cannot be fenced.
+    /// Cuts the power of the second host for good and makes its BMC unreachable, so that it cannot be fenced.
     pub fn cut_with_its_bmc(&self) -> Result<()> {
         self.lab.set("boot-delay", NEVER)?;
         bmc::set_mode(self.lab, THERE, "unreachable")?;
@@ -104,7 +106,7 @@ impl World<'_> {
         super::super::steps::wait_peer_gone(self.lab, HERE)
     }
 
-    /// Starts the BMC of the new machine, and writes its password to the node where the command is typed.
+    /// Starts the BMC of the new machine, node3, and writes the BMC's password to the node where the operator types.
     pub fn bmc_of_node3(&mut self) -> Result<()> {
         node::call_second(Second::Node3);
         let started = bmc::start_another(self.lab);
@@ -113,13 +115,13 @@ impl World<'_> {
         self.bmc_password()
     }
 
-    /// Writes the password of the new machine's BMC to the node where the command is typed.
+    /// Writes the password of node3's BMC to the node where the operator types.
     pub fn bmc_password(&self) -> Result<()> {
         host::put(self.lab, HERE, PASSWORD, &format!("{BMC_PASSWORD}\n"))?;
         host::must(self.lab, HERE, &["chmod", "600", PASSWORD]).map(drop)
     }
 
-    /// Returns the typed options for the BMC of node2 or node3.
+    /// Returns the options of `tandem member replace` that describe the BMC of node2 or node3.
     pub fn fence(number: u8) -> String {
         format!(
             "--fence ip=10.98.0.10{number} --fence username={BMC_USER} \
@@ -127,12 +129,12 @@ impl World<'_> {
         )
     }
 
-    /// Returns the typed options for node3 as the replacement.
+    /// Returns the options of `tandem member replace` that describe node3 as the replacement.
     pub fn as_node3() -> String {
         format!("--new node3=10.99.0.3 {}", Self::fence(3))
     }
 
-    /// Turns the second host into another machine with blank disks, the packages and etcd's image.
+    /// Replaces the second host by another machine with blank disks, the packages and etcd's image.
     pub fn swap(&self, second: Second) -> Result<()> {
         let lab = self.lab;
         power::cut(lab, THERE)?;
@@ -155,7 +157,7 @@ impl World<'_> {
         host::import_image(lab, THERE, &rootfs, &image::name(self.wish.etcd.number()))
     }
 
-    /// Copies the join file to the new machine, and types the command there.
+    /// Waits for the join file of `command`, copies it to the new machine, and starts `tandem setup join` there.
     pub fn begin_join(&self, command: &mut Typed) -> Result<Typed> {
         // pcs may wait half a minute for a machine that is gone, more than once.
         Self::wait_said(command, "tandem setup join /etc/tandem/")?;
@@ -164,7 +166,7 @@ impl World<'_> {
         Typed::begin(self.lab, THERE, &typed::join_line())
     }
 
-    /// Joins as [`Self::begin_join`] does, and waits until both commands end well.
+    /// Joins as [`Self::begin_join`] does, and waits until the commands on both nodes have succeeded.
     pub fn join(&self, mut command: Typed) -> Result<Done> {
         let there = self.begin_join(&mut command)?;
         let began = std::time::Instant::now();
@@ -176,7 +178,8 @@ impl World<'_> {
         Ok(done)
     }
 
-    /// Checks for two voters either of which may be lost, no loss, and no trace of the node `gone`.
+    /// Checks the common ending (`super::super::ends_well`): two voters, no lost write, and no failure in Pacemaker.
+    /// In addition the CIB must not contain the node `gone`, and no trace of the change may be left.
     pub fn ends_well(&mut self, gone: Option<&str>) -> Result<()> {
         super::super::ends_well(self.lab, &mut self.writers)?;
         let cib = host::must(self.lab, HERE, &["cibadmin", "--query", "--scope", "configuration"])?;
@@ -192,7 +195,7 @@ impl World<'_> {
         if there.ok { Err("the file of the change is left behind".into()) } else { Ok(()) }
     }
 
-    /// Waits until the command has printed this.
+    /// Waits until `command` has printed `words`.
     pub fn wait_said(command: &Typed, words: &str) -> Result<()> {
         let said = || command.said().contains(words).then_some(());
         sh::wait_for(

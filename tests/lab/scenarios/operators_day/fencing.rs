@@ -16,7 +16,8 @@ use crate::programs::release;
 use crate::scenarios::steps;
 use crate::sh::Result;
 
-/// Cuts a node. Until the fencing is over there is nothing to type, and the screen shows until when.
+/// Cuts the power of a node. Until its fencing is over, `tandem status` must offer no command, and must show how long
+/// that may take.
 pub(super) fn cut(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     // The BMC is slow, so that the screen is visible meanwhile.
@@ -31,12 +32,13 @@ pub(super) fn cut(lab: &Lab, seat: Seat) -> Result<()> {
     says(lab, here, "timeout 8 tandem status --watch", 124, &["degraded"]).map(drop)
 }
 
-/// Checks that `line` ends with the code of a device that fences, with advice (3) or without (0).
+/// Checks that `line` finds that the fence device works. It ends with 0, or with 3 if there is advice.
 fn fences(lab: &Lab, on: Node, line: &str) -> Result<()> {
     must(&format!("'{line}' finds that it fences"), answer(lab, on, line)?, |(code, _)| [0, 3].contains(code)).map(drop)
 }
 
-/// Checks that a certificate that was only observed is compared, and not just pasted.
+/// Checks that the operator must compare a BMC's certificate before it is pinned. No printed command may contain a
+/// fingerprint that was only observed.
 pub(super) fn fingerprint(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     let (device, wrong) = (cluster::fence_device(there), vec!["AB"; 32].join(":"));
@@ -63,7 +65,8 @@ pub(super) fn fingerprint(lab: &Lab, seat: Seat) -> Result<()> {
     pcs::run(lab, here, &["stonith", "update", &device, "ssl_insecure=", "ssl_fingerprint="])
 }
 
-/// Checks that the reason and both solutions are on the screen from the first failed attempt on.
+/// Checks a BMC that refuses the password. From the first failed fencing on, `tandem status` must show the reason and
+/// both solutions.
 pub(super) fn refused(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     let device = cluster::fence_device(there);
@@ -85,9 +88,9 @@ pub(super) fn refused(lab: &Lab, seat: Seat) -> Result<()> {
     comes_to_say(lab, here, "tandem status", 0, &["redundant"]).map(drop)
 }
 
-/// Runs a fencing test, which also passes if the host is back before Corosync missed it. Pacemaker 3.0 starts so early
-/// that it hears of its own fencing, and ends for good ("allegedly just fenced"). No real machine boots that fast, so
-/// those hosts take longer.
+/// Runs `tandem fencing test`, which must pass even if the host is back before Corosync missed it. Pacemaker 3.0
+/// starts so early that it receives the notice of its own fencing, and ends for good ("allegedly just fenced"). No
+/// real machine boots that fast, so hosts with Pacemaker 3.0 boot later.
 pub(super) fn tested(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     let is_the_machines_own = release::root(lab) == Path::new("/");

@@ -16,15 +16,16 @@ use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
 use crate::sh::Result;
 
-/// A step of the day. The etcd leader's node is the operator's seat, and the failure happens to the other node.
+/// A step of the scenario `operators_day`. The operator types on the etcd leader's node, and the failure happens to
+/// the other node.
 type Step = fn(&Lab, Seat) -> Result<()>;
 
-/// The node where the operator types.
+/// The node where the operator types (`here`), and the other one.
 #[derive(Clone, Copy)]
 struct Seat {
     here: Node,
     there: Node,
-    /// The lab's own delay.
+    /// The boot delay of the lab in seconds, which a step that changes it must restore.
     boot_delay: u64,
 }
 
@@ -55,7 +56,7 @@ pub(super) fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Returns the exit code of `line`, typed on `on`, and its output as one line. The output must not contain XML
+/// Returns the exit code of `line`, run on `on`, and its output as one line. Fails if the output contains XML
 /// entities.
 fn answer(lab: &Lab, on: Node, line: &str) -> Result<(i32, String)> {
     let (code, said) = host::typed(lab, on, line)?;
@@ -66,14 +67,15 @@ fn answer(lab: &Lab, on: Node, line: &str) -> Result<(i32, String)> {
     .map(|said| (code, said))
 }
 
-/// Checks that `line`, typed once on `on`, ends with this code and prints each of `words`.
+/// Checks that `line`, run once on `on`, ends with the exit code `wanted` and prints each of `words`. Returns the
+/// output.
 fn says(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) -> Result<String> {
     let what = format!("'{line}' on {on} ends with {wanted} and prints {words:?}");
     let fits = |(code, said): &(i32, String)| *code == wanted && words.iter().all(|one| said.contains(one));
     must(&what, answer(lab, on, line)?, fits).map(|(_, said)| said)
 }
 
-/// Waits until the check of [`says`] holds.
+/// Runs `line` on `on` until it ends with the exit code `wanted` and prints each of `words`. Returns the output.
 fn comes_to_say(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) -> Result<String> {
     let what = format!("'{line}' on {on} ends with {wanted} and prints {words:?}");
     let fits = |said: &Result<(i32, String)>| {
@@ -82,8 +84,8 @@ fn comes_to_say(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) ->
     eventually(&what, || answer(lab, on, line), fits)?.map(|(_, said)| said)
 }
 
-/// Waits until `tandem status` on `on` prints each of `words`, with any verdict. The verdict is `unknown` while a query
-/// fails.
+/// Runs `tandem status` on `on` until it prints each of `words`, and returns its output. The exit code may be any,
+/// because the verdict is `unknown` while a query fails.
 fn comes_to_show(lab: &Lab, on: Node, words: &[&str]) -> Result<String> {
     let what = format!("status on {on} prints {words:?}");
     let fits =
@@ -91,7 +93,8 @@ fn comes_to_show(lab: &Lab, on: Node, words: &[&str]) -> Result<String> {
     eventually(&what, || answer(lab, on, "tandem status"), fits)?.map(|(_, said)| said)
 }
 
-/// Types the command that `on` prints for the problem `id`, which must be `wanted`. Returns the output.
+/// Runs the command that `tandem status` on `on` prints for the problem `id`. That command must be `wanted`. Returns
+/// its exit code and output.
 fn types(lab: &Lab, on: Node, id: &str, wanted: &str) -> Result<(i32, String)> {
     let command = typed::command_of(lab, on, id)?;
     must(&format!("the command of {id}"), command.clone(), |command| command == wanted)?;

@@ -17,8 +17,8 @@ use crate::sh::{self, Result};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Parts the nodes until one is fenced and boots into the partition. Its screen names the partition, and leads to the
-/// node that serves. The scenario `partition` types `tandem confirm-recovery` there, in every form.
+/// Parts the nodes until one is fenced and boots into the partition. `tandem status` there must name the partition
+/// and lead to the node that serves. The scenario `partition` runs `tandem confirm-recovery` there.
 pub(super) fn partition(lab: &Lab, _: Seat) -> Result<()> {
     let boots = steps::boots(lab);
     net::set_partition(lab, true)?;
@@ -44,7 +44,7 @@ fn is_named(lab: &Lab, fenced: Node) -> Result<()> {
     must(&format!("the winner serves alone: {said}"), code, |code| *code == 3).map(drop)
 }
 
-/// Checks that the screen does not ask the operator to do what the fenced node does by itself.
+/// Checks that `tandem status` does not ask the operator to choose the data, because the fenced node joins by itself.
 fn joins(lab: &Lab, fenced: Node) -> Result<()> {
     let has_joined = || etcd::two_voters(lab).is_ok();
     let ends = sh::wait_for("two voters", LIMIT, Duration::from_millis(300), || {
@@ -55,7 +55,8 @@ fn joins(lab: &Lab, fenced: Node) -> Result<()> {
     must(&format!("{fenced} joins, and the operator is asked for no choice"), ends, |asked| !asked).map(drop)
 }
 
-/// Switches on a machine that is off, from the operator's node.
+/// Switches one of two powered-off machines on. `tandem status` there must offer the command that switches the other
+/// one on.
 pub(super) fn one_comes_back(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, boot_delay } = seat;
     for node in [here, there] {
@@ -72,7 +73,8 @@ pub(super) fn one_comes_back(lab: &Lab, seat: Seat) -> Result<()> {
     comes_to_say(lab, here, "tandem status", 0, &["redundant"]).map(drop)
 }
 
-/// Gives a node up after both have failed. Its data is kept, has a name and can be read, and the event names the user.
+/// Gives a node up by `tandem confirm-recovery` after both have failed. The node's data must be kept under a name and
+/// be readable. The event must name the operator's user.
 pub(super) fn given_up(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here: left, there: peer, boot_delay } = seat;
     lab.set("boot-delay", "3600")?;

@@ -13,7 +13,7 @@ use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
 use crate::sh::Result;
 
-/// Types what users of other tools type in the first minute.
+/// Runs the commands that users of other tools type in the first minute.
 pub(super) fn first_look(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     says(lab, here, "tandem status", 0, &["redundant: two voters since", here.name(), there.name()])?;
@@ -29,7 +29,8 @@ pub(super) fn first_look(lab: &Lab, seat: Seat) -> Result<()> {
     says(lab, here, "tandem completion bash", 0, &["complete"]).map(drop)
 }
 
-/// Checks that one fact has one sentence and one command in every subcommand.
+/// Checks the subcommands of `tandem` on a node where Pacemaker is stopped. Each must report that with the same
+/// sentence and the same command.
 pub(super) fn without_pacemaker(lab: &Lab, seat: Seat) -> Result<()> {
     let there = seat.there;
     pacemaker::end(lab, there)?;
@@ -45,7 +46,7 @@ pub(super) fn without_pacemaker(lab: &Lab, seat: Seat) -> Result<()> {
     pacemaker::begin(lab, there)
 }
 
-/// Checks that `since` starts anew after a kill, which is a gap that a report has to show.
+/// Checks that `since` in `tandem status` begins anew after etcd was killed, because a report has to show that gap.
 pub(super) fn killed(lab: &Lab, seat: Seat) -> Result<()> {
     let killed_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     etcd::kill(lab, seat.there)?;
@@ -62,7 +63,7 @@ pub(super) fn killed(lab: &Lab, seat: Seat) -> Result<()> {
     eventually("'redundant since' is of a time after the kill", since, is_anew)?.map(drop)
 }
 
-/// Checks that a late collector does not delay a script that waits for two voters.
+/// Checks that `tandem status --wait-for redundant` returns at once although the other node's collector is late.
 pub(super) fn late_collector(lab: &Lab, seat: Seat) -> Result<()> {
     const LATE: Duration = Duration::from_secs(600);
     collector::collect(lab)?;

@@ -48,7 +48,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     .map(drop)
 }
 
-/// Waits until systemctl reports `wanted` for each of [`SERVICES`].
+/// Waits until `systemctl` on `node` reports the state `wanted` for each of [`SERVICES`].
 fn states(lab: &Lab, node: Node, wanted: [&str; 3]) -> Result<()> {
     let state = |unit: &&str| {
         let words = ["is-active", "is-enabled"].map(|verb| host::said(lab, node, &["systemctl", verb, unit]));

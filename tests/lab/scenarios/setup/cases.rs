@@ -1,26 +1,27 @@
 //! The table of faults in FILE and on the machines.
 
-/// A case. The fields that it leaves out are right.
+/// A wrong input of `tandem setup`. What its fields leave out is right.
 pub struct Case {
     pub what: &'static str,
-    /// The name of another file than the existing one.
+    /// The name of the configuration file on the command line, if it is not the existing one.
     pub file_name: &'static str,
-    /// Texts of FILE, and their replacements.
+    /// The texts of the configuration file that are wrong in this case, each with the wrong replacement.
     pub file: &'static [(&'static str, &'static str)],
-    /// Commands that run before, on the node where the command is typed, and on the other node.
+    /// The shell command that runs first on the node where `tandem setup` is typed. The one for the other node is
+    /// `there`.
     pub here: &'static str,
     pub there: &'static str,
-    /// The command that undoes either, typed on both nodes.
+    /// The shell command that undoes `here` and `there`. It runs on both nodes.
     pub undo: &'static str,
     pub code: i32,
-    /// Words that the output must contain.
+    /// Texts that the output of `tandem setup` must contain.
     pub words: &'static [&'static str],
 }
 
 const RIGHT: Case =
     Case { what: "", file_name: "", file: &[], here: "true", there: "true", undo: "", code: 1, words: &[] };
 
-/// Returns a case in which FILE itself is wrong, and the output names the place.
+/// Returns a case in which the configuration file itself is wrong. The output must name the place.
 const fn file(
     what: &'static str,
     file: &'static [(&'static str, &'static str)],
@@ -29,7 +30,7 @@ const fn file(
     Case { what, file, code: 2, words, ..RIGHT }
 }
 
-/// Returns a case in which FILE does not fit the machines.
+/// Returns a case in which the configuration file does not fit the machines.
 const fn misfit(
     what: &'static str,
     file: &'static [(&'static str, &'static str)],
@@ -38,7 +39,7 @@ const fn misfit(
     Case { what, file, words, ..RIGHT }
 }
 
-/// Returns a case in which the other machine is not in the required state.
+/// Returns a case in which the other machine is not in the state that `tandem setup` requires.
 const fn there(what: &'static str, there: &'static str, undo: &'static str, words: &'static [&'static str]) -> Case {
     Case { what, there, undo, words, ..RIGHT }
 }
@@ -47,7 +48,7 @@ const fn here(what: &'static str, here: &'static str, undo: &'static str, words:
     Case { what, here, undo, words, ..RIGHT }
 }
 
-/// Expands to a command by which another program listens on a port.
+/// Expands to a shell command that starts a program which listens on a port.
 macro_rules! taken {
     ($kind:literal, $port:literal) => {
         concat!(

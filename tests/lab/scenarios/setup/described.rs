@@ -12,15 +12,15 @@ use crate::programs::image;
 use crate::sh::Result;
 
 pub const FILE: &str = "/etc/tandem/cluster.toml";
-/// The directory of the certificates of a site with its own CA.
+/// The directory below `/etc` with the certificates of a site that has its own CA.
 pub const SITE: &str = "etcd-pki";
 
-/// The options of a described cluster.
+/// The cluster that a configuration file of `tandem setup` describes.
 #[derive(Clone, Copy, Debug)]
 pub struct Described {
     pub clone: CloneKind,
     pub ipv6: bool,
-    /// True for the site's own certificates instead of Tandem's.
+    /// True if the cluster uses certificates of the site's own CA. Otherwise Tandem makes a CA.
     pub own_certificates: bool,
 }
 
@@ -31,7 +31,7 @@ impl Default for Described {
 }
 
 impl Described {
-    /// Returns FILE with correct values for this lab.
+    /// Returns the text of the configuration file for `tandem setup`, with correct values for this lab.
     pub fn text(self, lab: &Lab) -> String {
         let mut text =
             format!("cluster = \"tandem\"\npreferred = \"{}\"\nclone = \"{}\"\n\n", Node::One, self.clone.word());
@@ -57,7 +57,8 @@ impl Described {
         text
     }
 
-    /// Writes all of the input to the node where the command is typed.
+    /// Writes the configuration file, the passwords and a site's certificates to the nodes, as an operator does
+    /// before `tandem setup`.
     pub fn write(self, lab: &Lab) -> Result<()> {
         if self.own_certificates {
             NODES.into_iter().try_for_each(|node| give_certificates(lab, node))?;
@@ -69,7 +70,7 @@ impl Described {
     }
 }
 
-/// Installs certificates of the lab's CA, as a site distributes them.
+/// Installs a certificate of the lab's CA for etcd on a node, as a site distributes it.
 pub fn give_certificates(lab: &Lab, node: Node) -> Result<()> {
     let name = tls::etcd_name(node);
     for (from, to) in [("ca.crt", "ca.crt"), (&format!("{name}.crt"), "etcd.crt"), (&format!("{name}.key"), "etcd.key")]
@@ -85,7 +86,7 @@ pub fn password_file(node: Node) -> String {
     format!("/etc/tandem/bmc-{node}.password")
 }
 
-/// Writes the passwords only on the first node, which passes them on.
+/// Writes the BMCs' passwords to the first node only, because `tandem setup` passes them on.
 pub fn write_passwords(lab: &Lab) -> Result<()> {
     for node in NODES {
         host::put(lab, HERE, &password_file(node), &format!("{BMC_PASSWORD}\n"))?;

@@ -15,12 +15,12 @@ use crate::judge::check::must;
 use crate::sh::{self, Result};
 
 const BOTH: &str = "tandem fencing test --both --ssh root@node2 --confirm node2 --timeout 6m";
-/// The command that shows both halves.
+/// The command that shows the records of both fencing tests. The other node's name follows.
 const LAST: &str = "tandem fencing test --last --json --ssh root@";
-/// The command that lets root of this node log in on this node.
+/// The command that lets root of node1 log in on node1 itself by ssh.
 const OWN_LOGIN: &str = "echo \"node1 $(cat /etc/ssh/ssh_host_ed25519_key.pub)\" >> /root/.ssh/known_hosts && \
                          cat /root/.ssh/id_ed25519.pub >> /root/.ssh/authorized_keys";
-/// The time from a node's return to the records of both halves.
+/// The time-out from a node's return until the records of both fencing tests are there.
 const RECORDED: Duration = Duration::from_secs(180);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -52,7 +52,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// Checks that no node is fenced if the other half could not follow.
+/// Checks that `tandem fencing test --both` fences no node if the other node could not run its half.
 fn refused(lab: &Lab) -> Result<()> {
     let before = state::since_epoch();
     // Without these keys ssh refuses the login on this node itself, and Tandem never sees where it leads.
@@ -73,7 +73,7 @@ fn refused(lab: &Lab) -> Result<()> {
     must("no reset was sent", log.lines().filter(is_reset).count(), |count| *count == 0).map(drop)
 }
 
-/// Returns whether both nodes passed a test that began after `began`.
+/// Returns whether both nodes passed a fencing test that began after `began`.
 fn is_after(said: &str, began: Duration) -> bool {
     let Ok(answer) = serde_json::from_str::<Value>(said) else { return false };
     let halves = answer["halves"].as_array().cloned().unwrap_or_default();

@@ -16,23 +16,24 @@ use crate::host::power;
 use crate::host::state::{self, Lab};
 use crate::sh::{self, Result};
 
-/// Limits above and below the number of its output lines.
+/// A number above that of the lines that `tandem setup` prints. [`STEPS`] is a number below it.
 const CUTS: usize = 40;
 const STEPS: usize = 20;
-/// The number of times in a row that it may have to be typed again, because the struck node is still coming back.
+/// The number of failures in a row that are allowed without an interruption. The command may fail because the node
+/// that was cut is still booting.
 const IN_VAIN: usize = 2;
 
-/// The interruption of the command.
+/// The way in which `tandem setup` is interrupted.
 #[derive(Clone, Copy, Debug)]
 pub enum Blow {
     Sigkill,
     Power(Node),
-    /// Power cuts of the two nodes in turn.
+    /// The power of the two nodes is cut in turn.
     PowerInTurn,
 }
 
 impl Blow {
-    /// Interrupts the command. Returns whether it was still running.
+    /// Interrupts `command` in this way. Returns whether it was still running.
     fn strike(self, lab: &Lab, command: &mut Typed, number: usize) -> Result<bool> {
         let node = match self {
             Self::Sigkill => return command.kill(),
@@ -55,7 +56,7 @@ pub fn by_the_other_nodes_power(lab: &Lab, wish: Wish) -> Result<()> {
     run(lab, wish, Blank::Rpm, Blow::Power(THERE))
 }
 
-/// The state at the end.
+/// The result of a set-up: Pacemaker's configuration, and the files of both nodes.
 #[derive(Debug)]
 struct End {
     configuration: BTreeSet<String>,
@@ -68,7 +69,7 @@ impl End {
     }
 }
 
-/// Compares the end of an interrupted command with that of an undisturbed one.
+/// Checks that an interrupted `tandem setup` has the same result as an undisturbed one.
 pub fn run(lab: &Lab, wish: Wish, blank: Blank, blow: Blow) -> Result<()> {
     let described = Described::default();
     let blank = Wish { blank: Some(blank), ..wish };
@@ -100,8 +101,9 @@ pub fn run(lab: &Lab, wish: Wish, blank: Blank, blow: Blow) -> Result<()> {
     super::survives(lab, crate::demo::Victim::Leader)
 }
 
-/// Types the command, interrupts it at the first line after which it was not interrupted before, and repeats that until
-/// it completes. It prints nothing about steps that are done already. Returns the number of interruptions.
+/// Runs `tandem setup` and interrupts it at a line after which it was not interrupted before. Repeats that until the
+/// command completes. A repeated command prints nothing about steps that are done already. Returns the number of
+/// interruptions.
 fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
     let mut after = BTreeSet::new();
     let mut in_vain = 0;
@@ -139,8 +141,8 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
     Err(format!("it does not come to its end, cut off {CUTS} times").into())
 }
 
-/// Returns whether the command has ended. Its last lines, about its result, are no steps. A virtual machine's ssh
-/// reports the end a moment later.
+/// Returns whether `tandem setup` has ended. Its last lines report the result and are no steps. So the lab must not
+/// interrupt it there. A virtual machine's ssh reports the end a moment later.
 fn has_ended(lab: &Lab, command: &mut Typed) -> bool {
     match host::Kind::of(lab) {
         host::Kind::Namespaces => command.ended(),
@@ -148,21 +150,23 @@ fn has_ended(lab: &Lab, command: &mut Typed) -> bool {
     }
 }
 
-/// Returns the first complete line after which the command was not interrupted yet. Lines that differ only in figures
-/// are the same.
+/// Returns the first complete line of `said` after which the command was not interrupted yet. Lines that differ only
+/// in figures count as the same.
 fn new_line(said: &str, after: &BTreeSet<String>) -> Option<String> {
     let whole = said.rsplit_once('\n')?.0;
     whole.lines().map(without_figures).find(|line| !after.contains(line))
 }
 
-/// Replaces figures: `/var/lib/etcd has N MB of room`. A digit in a name, as in `node1`, is no figure.
+/// Replaces the figures in a line by N, as in `/var/lib/etcd has N MB of room`. A digit in a name, as in `node1`,
+/// stays.
 fn without_figures(line: &str) -> String {
     let is_figure = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
     let words: Vec<&str> = line.split(' ').map(|word| if is_figure(word) { "N" } else { word }).collect();
     words.join(" ")
 }
 
-/// Switches both on, and waits until they answer. The command itself allows for what is slow during their boot.
+/// Switches both nodes on, and waits until they have booted and sshd runs. For anything slower `tandem setup` itself
+/// must wait.
 fn wait_both(lab: &Lab) -> Result<()> {
     lab.set("boot-delay", "0")?;
     for node in NODES {
@@ -175,7 +179,8 @@ fn wait_both(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Sets a virtual machine's clock, as chrony does on real hosts, because its kernel has read one with whole seconds.
+/// Sets a virtual machine's clock, as chrony does on real hosts. Otherwise the clock is wrong by part of a second,
+/// because the kernel has read one with whole seconds.
 fn set_clock(lab: &Lab, node: Node) -> Result<()> {
     if host::Kind::of(lab) == host::Kind::Vm {
         let now = state::since_epoch().as_secs_f64();

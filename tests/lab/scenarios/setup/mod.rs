@@ -32,7 +32,7 @@ use killed::{by_sigkill, by_the_first_nodes_power, by_the_other_nodes_power};
 use typed::{HERE, THERE};
 use wrong::run as wrong_input;
 
-/// The scenarios, in the order in which they run.
+/// The scenarios of this folder, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "blank_hosts",
@@ -131,7 +131,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess(),
 ];
 
-/// The limit from the first typed command to two voters.
+/// The time within which `tandem setup` must reach two voters.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn by_two_commands(lab: &Lab, _: Wish) -> Result<()> {
@@ -146,7 +146,7 @@ fn by_two_commands(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Follower)
 }
 
-/// Sets up a pair with the defaults, for scenarios about its later life.
+/// Sets up a pair by `tandem setup` with the defaults, for scenarios about its later life.
 pub(super) fn by_default(lab: &Lab) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -197,7 +197,7 @@ fn ipv6(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Follower)
 }
 
-/// Sets up a pair while the other node, where the command is not typed, has data already.
+/// Sets up a pair while the second node has etcd data already. `tandem setup` is typed on the first node.
 fn data_on_one_node(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -216,7 +216,7 @@ fn from_three_etcds(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Leader)
 }
 
-/// Sets up a pair on hosts as Debian's packages leave them, with an example of a cluster on each.
+/// Sets up a pair on hosts as Debian's packages leave them, where each host is an example of a cluster.
 fn over_debians_example(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -229,7 +229,7 @@ pub(super) fn one_command(lab: &Lab, described: Described) -> Result<()> {
     ended_well(lab, described, &[done])
 }
 
-/// Checks that every command reported success within the limit, and that there are two voters at that moment.
+/// Checks that all commands of a set-up succeeded within [`LIMIT`], and that there are two voters at that moment.
 fn ended_well(lab: &Lab, described: Described, done: &[typed::Done]) -> Result<()> {
     for command in done {
         command.must_be(0)?;
@@ -249,7 +249,7 @@ fn ended_well(lab: &Lab, described: Described, done: &[typed::Done]) -> Result<(
     }
 }
 
-/// Gives the lab's clients the certificate that Tandem's CA has issued for clients.
+/// Gives the lab's clients the certificate that Tandem's own CA has issued for clients.
 pub(super) fn become_a_client(lab: &Lab) -> Result<()> {
     for name in ["ca.crt", "client.crt", "client.key"] {
         let text = host::must(lab, HERE, &["cat", &format!("/etc/tandem/pki/{name}")])?;
@@ -268,13 +268,14 @@ pub(super) fn no_join_file_is_left(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Cuts a node's power under writers, at once. The other one runs standalone, and nothing is lost.
+/// Cuts a node's power while clients write. The other node must run standalone, and no acknowledged write may be
+/// lost.
 pub(super) fn survives(lab: &Lab, victim: Victim) -> Result<()> {
     let outcome = demo::power_cut(lab, victim, STEADY, false, |_| Ok(()))?;
     super::recovered(lab, &outcome)
 }
 
-/// Runs a program on both nodes.
+/// Runs a program on both nodes, and returns its outputs. Fails if a program fails.
 fn on_both(lab: &Lab, words: &[&str]) -> Result<[String; 2]> {
     let [one, two] = NODES.map(|node: Node| host::must(lab, node, words));
     Ok([one?, two?])

@@ -15,9 +15,9 @@ use crate::host::state::Lab;
 use crate::judge::check::must;
 use crate::sh::Result;
 
-/// The node of the updated BMC.
+/// The node with the BMC that gets a new password.
 const OF: Node = THERE;
-/// The file that passes a new password to the command, because arguments must not contain it.
+/// The file from which the command reads the new password, because arguments must not contain it.
 const NEW: &str = "/root/new-password";
 const SSH: &str = "--ssh root@node2";
 
@@ -102,7 +102,7 @@ fn both_have(lab: &Lab, lines: &[&str]) -> Result<()> {
     NODES.into_iter().try_for_each(|node| has(lab, node, lines))
 }
 
-/// Checks that a node's copy has these passwords, and belongs only to root.
+/// Checks that a node's copy of the password file has exactly `lines`, and that only root can read it.
 fn has(lab: &Lab, node: Node, lines: &[&str]) -> Result<()> {
     let file = password_file(OF);
     let text = host::must(lab, node, &["cat", &file])?;

@@ -8,7 +8,8 @@ use crate::host::state::Lab;
 use crate::sh::Result;
 
 const TRACE: &str = "/var/tmp/setup.trace";
-/// Programs with the first arguments that change nothing. An empty list allows any argument.
+/// The programs that a second `tandem setup` may run, each with the first arguments with which it changes nothing. An
+/// empty list allows any argument.
 const LOOKING: &[(&str, &[&str])] = &[
     ("tandem", &[]),
     ("fence_redfish_rs", &[]),
@@ -34,7 +35,7 @@ const LOOKING: &[(&str, &[&str])] = &[
     ("true", &[]),
 ];
 
-/// Checks that `--dry-run` lists the work before any step, and leaves both nodes unchanged.
+/// Checks that `tandem setup --dry-run` lists the work before any step, and leaves both nodes unchanged.
 pub fn shows_what_is_to_do(lab: &Lab) -> Result<()> {
     let before = snapshot::exact(lab)?;
     let done = typed(lab, HERE, &format!("tandem setup {FILE} --dry-run"))?;
@@ -50,7 +51,8 @@ pub fn shows_what_is_to_do(lab: &Lab) -> Result<()> {
     }
 }
 
-/// Checks the same for the other node's command while the first one waits. It also leaves the join file.
+/// Checks that `tandem setup join --dry-run` lists the other node's work while the first node's command waits. It
+/// must leave both nodes and the join file unchanged.
 pub fn join_shows_what_is_to_do(lab: &Lab) -> Result<()> {
     let before = snapshot::exact(lab)?;
     let done = typed(lab, THERE, &format!("{} --dry-run", join_line()))?;
@@ -66,8 +68,8 @@ pub fn join_shows_what_is_to_do(lab: &Lab) -> Result<()> {
     }
 }
 
-/// Checks a second run: it executes no program that changes anything, and nothing changes. `--dry-run` reports that all
-/// is done.
+/// Checks that a second `tandem setup` runs no program that changes anything, and that nothing changes. The same
+/// holds for `--dry-run`, which must report that all is done.
 pub fn changes_nothing(lab: &Lab) -> Result<()> {
     let configuration = snapshot::configuration(lab)?;
     let modes = snapshot::modes(lab)?;
@@ -91,7 +93,7 @@ pub fn changes_nothing(lab: &Lab) -> Result<()> {
     }
 }
 
-/// Returns the executed programs that may have changed something.
+/// Returns the command lines in `trace` that may have changed something.
 fn changing(trace: &str) -> Vec<String> {
     let executed = trace.lines().filter(|line| line.contains("execve(") && line.trim_end().ends_with("= 0"));
     let mut found: Vec<String> =
@@ -127,7 +129,7 @@ fn only_looks(words: &[String]) -> bool {
     })
 }
 
-/// Returns whether the argument is that of a query, as in `pcs stonith config` or `pcs property config`.
+/// Returns whether a command line's argument makes it a query, as in `pcs stonith config` or `pcs property config`.
 fn is_config(word: &str) -> bool {
     word == "config" || word == "status"
 }

@@ -15,13 +15,13 @@ use crate::sh::{self, Result};
 const KEYS: usize = 100;
 pub(super) const DATA: &str = "/var/lib/etcd";
 
-/// The written keys, which must not be lost.
+/// The keys that the lab wrote to a separate etcd before the set-up. The pair must still have them afterwards.
 #[derive(Debug)]
 pub struct Seed {
     pub(super) prefix: String,
 }
 
-/// Runs a separate etcd on the node, writes to it, and ends it.
+/// Runs an etcd outside of the cluster on a node, writes keys to it, and ends it.
 pub fn begin(lab: &Lab, node: Node) -> Result<Seed> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let client = format!("http://{}:2379", node.ip());
@@ -71,7 +71,7 @@ pub(super) fn write(lab: &Lab, client: &str, prefix: &str) -> Result<()> {
     })
 }
 
-/// Checks that both members have all of the data.
+/// Checks that both members have all keys of `seed`.
 pub fn must_be_there(lab: &Lab, seed: &Seed) -> Result<()> {
     for node in NODES {
         let tls = etcd::tls(lab)?;

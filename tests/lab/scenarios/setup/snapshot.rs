@@ -7,10 +7,11 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// All places that a set-up may write to.
+/// The directories of a node in which `tandem setup` may write.
 const PLACES: &[&str] =
     &["/etc", "/var/lib/corosync", "/var/lib/pacemaker/cib", "/var/lib/pcsd", "/var/lib/etcd", "/root"];
-/// Properties that Pacemaker itself writes, and the name of the cluster.
+/// The cluster properties that no operator configures, because Pacemaker or the agent writes them, and the cluster's
+/// name.
 const ITS_OWN: &[&str] = &[
     "dc-version",
     "have-watchdog",
@@ -22,16 +23,17 @@ const ITS_OWN: &[&str] = &[
     "etcd_redundancy",
 ];
 
-/// Lines that each name a file.
+/// The files of one node. Each line has a file's name and further data.
 type Files = BTreeSet<String>;
 
-/// Lists every file with its mode, owner, size and time of change. Equal lists mean that nothing was written in
-/// between.
+/// Lists the files below [`PLACES`] on both nodes with mode, owner, size and time of change. Equal lists mean that
+/// nothing was written in between.
 pub fn exact(lab: &Lab) -> Result<[Files; 2]> {
     both(lab, "%p %M %u:%g %s %T@\\n")
 }
 
-/// Lists every file of the cluster with its mode and owner.
+/// Lists the files below [`PLACES`] on both nodes with mode and owner. It leaves out files that come and go with the
+/// cluster's activity.
 pub fn modes(lab: &Lab) -> Result<[Files; 2]> {
     let mut files = both(lab, "%p %M %u:%g\\n")?;
     for of_node in &mut files {
@@ -52,7 +54,7 @@ fn both(lab: &Lab, format: &str) -> Result<[Files; 2]> {
     Ok([of(NODES[0])?, of(NODES[1])?])
 }
 
-/// Returns the lines that are in one state and not in the other, for a message. `None` if both are the same.
+/// Returns the lines that only one of two lists of files has, as text for a message. `None` if both lists are equal.
 pub fn difference(before: &[Files; 2], after: &[Files; 2]) -> Option<String> {
     let mut lines = Vec::new();
     for (number, node) in NODES.into_iter().enumerate() {
@@ -63,7 +65,7 @@ pub fn difference(before: &[Files; 2], after: &[Files; 2]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("; "))
 }
 
-/// Returns the operator's configuration of Pacemaker, line by line, without what Pacemaker itself writes.
+/// Returns Pacemaker's configuration by the operator, line by line. It leaves out what Pacemaker itself writes.
 pub fn configuration(lab: &Lab) -> Result<BTreeSet<String>> {
     let xml = host::must(lab, host::any_running(lab)?, &["cibadmin", "--query", "--scope", "configuration"])?;
     let document = roxmltree::Document::parse(&xml)?;

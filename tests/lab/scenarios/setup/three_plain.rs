@@ -14,7 +14,8 @@ use crate::host::state::Lab;
 use crate::programs::image;
 use crate::sh::{self, Result};
 
-/// The third one has no machine of its own: it is a second process on the second one's.
+/// The three members of an etcd cluster outside of Pacemaker. The third member has no machine of its own: it is a
+/// second process on the second member's host.
 const PLACES: [Place; 3] = [
     Place { name: "first", node: HERE, ports: [2379, 2380], data: DATA },
     Place { name: "second", node: THERE, ports: [2379, 2380], data: DATA },
@@ -25,7 +26,7 @@ const PLACES: [Place; 3] = [
 struct Place {
     name: &'static str,
     node: Node,
-    /// The ports for clients and for peers.
+    /// The client port and the peer port of the member.
     ports: [u16; 2],
     data: &'static str,
 }
@@ -56,7 +57,8 @@ impl Place {
     }
 }
 
-/// Reduces the three to one stopped etcd on the first node. Writes follow each removal, and must not be lost either.
+/// Reduces a cluster of three plain etcds to one stopped etcd on the first node, as the guide describes. Writes
+/// follow each removal, and must not be lost either. Returns what was written.
 pub fn begin(lab: &Lab) -> Result<Vec<Seed>> {
     PLACES.into_iter().try_for_each(|place| place.start(lab))?;
     let mut seeds = vec![written(lab, "three")?];
@@ -87,7 +89,7 @@ fn written(lab: &Lab, when: &str) -> Result<Seed> {
     Ok(seed)
 }
 
-/// Gives it the peer URL at which the other node of a pair expects it, as the guide requires.
+/// Gives the remaining member the peer URL at which the pair's other node will expect it, as the guide requires.
 fn known_at_its_place(lab: &Lab) -> Result<()> {
     let url = PLACES[0].url(0);
     etcd::as_client(lab, move || {

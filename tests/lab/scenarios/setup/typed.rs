@@ -10,19 +10,19 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
-/// The node where it is typed, and the other node.
+/// The node on which the operator types the first command. The other node is [`THERE`].
 pub const HERE: Node = Node::One;
 pub const THERE: Node = Node::Two;
-/// The path to which the other node's file is copied.
+/// The path on the other node to which the join file is copied.
 const CARRIED: &str = "/root/carried.join";
 const PID: &str = "/run/lab-setup.pid";
-/// A time longer than any run may take, so that a hang is distinguishable from a slow run.
+/// A time longer than any command of a set-up may take. A command that runs longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The result of a command.
+/// The exit code, output and duration of a command that has ended.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// The shell's exit code. `None` if the command was killed.
+    /// The shell's exit code. `None` if a signal ended the command.
     pub code: Option<i32>,
     pub said: String,
     pub took: Duration,
@@ -37,7 +37,7 @@ impl Done {
     }
 }
 
-/// A running command on a node.
+/// A command that runs on a node, with its output so far.
 pub struct Typed {
     lab: Lab,
     node: Node,
@@ -48,7 +48,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// Types a line on a node.
+    /// Starts the command line `line` on a node.
     pub fn begin(lab: &Lab, node: Node, line: &str) -> Result<Self> {
         let script = format!("echo $$ > {PID}; exec 2>&1; exec {line}");
         let mut command = host::command(lab, node, &["sh", "-c", &script])?;
@@ -66,17 +66,17 @@ impl Typed {
         Ok(Self { lab: lab.clone(), node, child, said, began: Instant::now(), reader: Some(reader) })
     }
 
-    /// Returns its output so far.
+    /// Returns the command's output so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns whether it has ended.
+    /// Returns whether the command has ended.
     pub fn ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
-    /// Sends SIGKILL to the program itself, by its process id on the host. Returns whether it was still running.
+    /// Sends SIGKILL to the command's own process on the node. Returns whether the command was still running.
     pub fn kill(&mut self) -> Result<bool> {
         let script = format!("kill -9 $(cat {PID})");
         let killed = host::output(&self.lab, self.node, &["sh", "-c", &script])?;
@@ -86,12 +86,12 @@ impl Typed {
         Err(format!("'tandem setup' on {} cannot be killed: {}", self.node, killed.stderr.trim()).into())
     }
 
-    /// Waits for a moment, and returns whether it has ended by itself.
+    /// Waits for at most two seconds, and returns whether the command has ended by itself.
     pub fn ends_soon(&mut self) -> bool {
         sh::wait_for_quietly(Duration::from_secs(2), Duration::from_millis(20), || self.ended())
     }
 
-    /// Waits for its end.
+    /// Waits until the command has ended. Kills it after [`LIMIT`], and fails then.
     pub fn done(mut self) -> Result<Done> {
         let ended =
             sh::wait_for(&format!("what was typed on {} to end", self.node), LIMIT, Duration::from_millis(30), || {
@@ -111,17 +111,17 @@ impl Typed {
     }
 }
 
-/// Types a line, and waits for its end.
+/// Runs the command line `line` on a node to its end.
 pub fn typed(lab: &Lab, node: Node, line: &str) -> Result<Done> {
     Typed::begin(lab, node, line)?.done()
 }
 
-/// Returns the path of the file that the first node writes for the other one.
+/// Returns the path of the join file that `tandem setup` on the first node writes for the other one.
 pub fn join_file() -> String {
     format!("/etc/tandem/{THERE}.join")
 }
 
-/// Waits until the file for the other node exists, and returns its contents.
+/// Waits until `tandem setup` on the first node has written the join file, and returns the file's contents.
 pub fn wait_join_file(lab: &Lab, first: &mut Typed) -> Result<String> {
     let file = join_file();
     let seen =
@@ -135,18 +135,19 @@ pub fn wait_join_file(lab: &Lab, first: &mut Typed) -> Result<String> {
     seen.ok_or_else(|| format!("it has ended before it wrote {file}: {}", first.said()).into())
 }
 
-/// Copies it over, as `scp` would.
+/// Writes `content` to the other node as the copied join file, as `scp` would.
 pub fn carry(lab: &Lab, content: &str) -> Result<()> {
     host::put(lab, THERE, CARRIED, content)?;
     host::must(lab, THERE, &["chmod", "600", CARRIED]).map(drop)
 }
 
-/// Returns the command line for the other node.
+/// Returns the command line of `tandem setup join` for the other node.
 pub fn join_line() -> String {
     format!("tandem setup join {CARRIED}")
 }
 
-/// Runs both nodes' commands to their end. `before` runs while the first one waits.
+/// Runs the commands of a set-up on both nodes to their ends. Calls `before` while the first node's command waits for
+/// the other one.
 pub fn two_commands(lab: &Lab, line: &str, before: impl FnOnce() -> Result<()>) -> Result<[Done; 2]> {
     let mut first = Typed::begin(lab, HERE, line)?;
     let content = wait_join_file(lab, &mut first)?;
@@ -157,7 +158,8 @@ pub fn two_commands(lab: &Lab, line: &str, before: impl FnOnce() -> Result<()>) 
     Ok([first, second.done()?])
 }
 
-/// Waits until no such command runs on either node, however it was ended.
+/// Waits until no `tandem setup` runs on either node. A command notices within a minute that its peer was killed or
+/// cut.
 pub fn nothing_is_left(lab: &Lab) -> Result<()> {
     for node in crate::host::node::NODES {
         // The brackets keep `pgrep` from finding itself.

@@ -13,12 +13,12 @@ use crate::host::node::NODES;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The prefix that changes a program's clock.
+/// The beginning of a command line that runs a program with a wrong clock.
 const CLOCK: &str = "env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 FAKETIME_DONT_FAKE_MONOTONIC=1";
-/// The clean-up after every case: the joins' files, and data.
+/// The shell command that cleans a node up after each case. It deletes join files, certificates and etcd's data.
 const CLEAN: &str = "rm -rf /etc/tandem/*.join /root/*.join /etc/tandem/pki /var/lib/etcd";
 
-/// Runs all wrong inputs of the first node's command, and of the other one's.
+/// Runs `tandem setup` and `tandem setup join` with all wrong inputs, and checks that each is refused.
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -45,7 +45,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Checks that `work` changes nothing on either node.
+/// Checks that `work` changes no file on either node.
 fn unchanged(lab: &Lab, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let before = snapshot::exact(lab)?;
     let done = work();
@@ -59,7 +59,7 @@ fn unchanged(lab: &Lab, work: impl FnOnce() -> Result<()>) -> Result<()> {
     }
 }
 
-/// Checks that the command printed one sentence with these words, and ended with that code.
+/// Checks that a refused command ended with `code`, printed each of `words`, and no password.
 fn refused(what: &str, done: &Done, code: i32, words: &[&str]) -> Result<()> {
     let said = done.said.trim();
     let last = said.lines().last().unwrap_or_default();
@@ -118,7 +118,7 @@ fn data_on_both(lab: &Lab) -> Result<()> {
     done
 }
 
-/// Clock errors of the other node, with the words that either command prints.
+/// Wrong clocks of the other node, each with the texts that one of the two commands must print.
 const CLOCKS: &[(&str, &str, &[&str])] = &[
     ("a clock that is 30 s ahead", "FAKETIME=+30s", &["clock"]),
     ("a clock that is 5 s behind", "FAKETIME=-5s", &["clock"]),
@@ -146,7 +146,7 @@ fn end(mut first: Typed) -> Result<String> {
     Ok(first.done()?.said)
 }
 
-/// A function that damages a join file on its way.
+/// A function that damages the contents of a join file on its way to the other node.
 type Spoil = fn(&str) -> String;
 const JOINS: &[(&str, Spoil, &[&str])] = &[
     ("a join file that was cut", |content| content.chars().take(content.chars().count() / 2).collect(), &["join"]),
@@ -179,7 +179,8 @@ fn on_the_wrong_node(lab: &Lab) -> Result<()> {
     })
 }
 
-/// Checks that a join file is void after the end of its command, because the keys are only in that command's memory.
+/// Checks that a join file is useless after the first node's command has ended, because the keys are only in that
+/// command's memory.
 fn after_its_end(lab: &Lab) -> Result<()> {
     Described::default().write(lab)?;
     unchanged(lab, || {

@@ -11,13 +11,13 @@ use crate::load::writer::Writers;
 use crate::scenarios::steps;
 use crate::sh::Result;
 
-/// The survivor's log lines at the beginning of its recovery, and when its announcement is in force. A write follows
-/// the latter within about a second.
+/// The survivor's log lines after which its power is cut: at the beginning of its recovery, and when its announcement
+/// is in force. A write follows the second line within about a second.
 const WORDS: [&str; 2] = ["announcing that it runs standalone", "the announcement is in force"];
-/// The longest pause from the line to the cut. The line itself takes a moment to arrive.
+/// The longest pause from the log line to the power cut. The line takes a moment to arrive at the lab.
 const PAUSE: Duration = Duration::from_millis(600);
-/// The number of cuts that must come in the middle, which is chance. A cut does if the survivor has taken no write
-/// before.
+/// The number of power cuts that must hit the middle of a recovery: the survivor has taken no write before. Chance
+/// decides whether a cut does.
 const IN_THE_MIDDLE: usize = 2;
 const TRIES: usize = 10;
 
@@ -34,8 +34,8 @@ pub fn in_the_recovery(lab: &Lab, _: Wish) -> Result<()> {
     Err(format!("of {TRIES} cuts {in_the_middle} came in the middle of a recovery").into())
 }
 
-/// Cuts the leader, and the survivor `pause` after it has logged `words`. Returns whether that was before the first
-/// write.
+/// Cuts the leader's power. Then cuts the survivor's power `pause` after it has logged `words`. Returns whether that
+/// was before the survivor's first write.
 fn cut_after(lab: &Lab, writers: &Writers, words: &str, pause: Duration) -> Result<bool> {
     let (leader, survivor) = roles(lab)?;
     crate::cluster::redundant::wait(lab)?;

@@ -14,15 +14,16 @@ use crate::load::writer::{SIXTEEN, Writers};
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// Log lines of the agent or the new etcd, and the time from each to the power cut.
+/// The moments at which a joining node loses power, each as a log line of the agent or of the new etcd, and the time
+/// after it.
 const MOMENTS: [(&str, Duration); 3] = [
     ("the data dir is kept as", Duration::ZERO),
     ("container 'etcd' is", Duration::from_secs(1)),
     ("receiving database snapshot", Duration::ZERO),
 ];
 
-/// Settings with which a learner needs the leader's snapshot, if it also misses more entries than etcd keeps for slow
-/// followers (5,000).
+/// The agent parameter with which a learner needs the leader's snapshot. The learner must also miss more entries than
+/// etcd keeps for slow followers (5,000).
 const SETTINGS: &str = "etcd_settings=snapshot-count=100";
 const ENTRIES: usize = 5_300;
 

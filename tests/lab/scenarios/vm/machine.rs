@@ -13,10 +13,11 @@ use crate::judge::check;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// The limit for a shutdown, in which Pacemaker stops etcd, and for the boot that follows.
+/// The time-out for a shutdown, in which Pacemaker stops etcd, and for the boot that follows.
 const SHUTDOWN: Duration = Duration::from_secs(120);
 
-/// Panics the leader's kernel: the machine halts with its network cards, and only fencing ends that.
+/// Panics the leader's kernel. The machine then halts with its network cards, and only fencing ends that. The other
+/// node must run standalone, and no acknowledged write may be lost.
 pub fn kernel_panic(lab: &Lab, _: Wish) -> Result<()> {
     struck_until_fenced(lab, |leader| {
         order(lab, leader, "echo 1 > /proc/sys/kernel/sysrq; echo c > /proc/sysrq-trigger")?;
@@ -25,7 +26,8 @@ pub fn kernel_panic(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// Stops feeding the leader's watchdog: the machine resets by itself, and comes back before or after it is fenced.
+/// Stops feeding the leader's watchdog. The machine resets itself, and comes back before or after it is fenced. No
+/// acknowledged write may be lost.
 pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, _) = roles(lab)?;
@@ -40,7 +42,8 @@ pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Reboots one node, the other one, and both at once: etcd leaves in good order, and no node is fenced.
+/// Reboots one node, then the other one, and then both at once. etcd must leave in good order, and no node may be
+/// fenced.
 pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let resets = steps::resets_asked(lab);
@@ -66,7 +69,7 @@ pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Shuts one node down and switches it on later, and then both at once.
+/// Shuts one node down and switches it on later. Then does the same with both nodes at once.
 pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, follower) = roles(lab)?;
@@ -97,7 +100,7 @@ fn nobody_was_fenced_since(lab: &Lab, resets: usize) -> Result<()> {
     check::must("nobody was fenced", steps::resets_asked(lab), |now| *now == resets).map(drop)
 }
 
-/// Runs a script on a machine that may die before it answers.
+/// Runs a script on a virtual machine that may die before it reports the result.
 pub(super) fn order(lab: &Lab, node: Node, script: &str) -> Result<()> {
     let mut command = host::command(lab, node, &["sh", "-c", script])?;
     let mut said = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

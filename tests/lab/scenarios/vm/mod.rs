@@ -24,7 +24,7 @@ use crate::host::state::Lab;
 use crate::judge::journals::{BOTH_RETURN, NO_FENCING_YET};
 use crate::sh::{self, Result};
 
-/// The scenarios that run only on virtual machines, in this order.
+/// The scenarios that run only on virtual machines, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "vm_cut_in_the_recovery",
@@ -145,9 +145,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess(),
 ];
 
-/// Events about nodes that have an error priority if events go to the journal.
+/// The events about nodes that have the priority of an error in the journal.
 const TOLD: &[&str] = &["PacemakerNodeOffline", "PacemakerNodeUnhealthy", "PacemakerStatusStale", "EtcdAlone"];
-/// Errors of a set-up that is interrupted, with one node left, or with neither's data.
+/// The errors that programs log when a set-up is interrupted, while one node is left or neither has data.
 const CUT_OFF: &[&str] = &[
     // The first start of all needs both nodes: the remaining one has no data, and the other one is not fenced yet.
     "this node holds no data: start",
@@ -168,24 +168,26 @@ const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -
     table::scenario(name, about, run).on(Hosts::Vms)
 }
 
-/// Waits for two voters, within the limit for any recovery.
+/// Waits for two voters. The time-out is the one for any recovery, [`etcd::TWO_VOTERS_WITHIN`].
 fn two_voters(lab: &Lab) -> Result<()> {
     etcd::wait_two_voters(lab, etcd::TWO_VOTERS_WITHIN).map(drop)
 }
 
-/// Waits for two voters within that limit, counted from the blow.
+/// Waits for two voters, which must be there within [`etcd::TWO_VOTERS_WITHIN`] after `blow`, the time of the
+/// failure.
 fn two_voters_since(lab: &Lab, blow: Instant) -> Result<()> {
     two_voters(lab)?;
     etcd::must_be_in_time(blow.elapsed())
 }
 
-/// Returns the leader, and the other node.
+/// Returns the node of the etcd leader, and the other node.
 fn roles(lab: &Lab) -> Result<(Node, Node)> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     Ok((leader, leader.other()))
 }
 
-/// Strikes the leader, which only fencing brings back, and checks that the other node runs standalone.
+/// Makes the leader's machine fail by `strike`, so that only fencing brings it back. Checks that the other node runs
+/// standalone, and the common ending (`super::ends_well`).
 fn struck_until_fenced(lab: &Lab, strike: impl FnOnce(Node) -> Result<()>) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let (leader, _) = roles(lab)?;

@@ -11,11 +11,12 @@ use crate::host::tls;
 use crate::programs;
 use crate::sh::{self, Result};
 
-/// The key is public, because other machines cannot reach the group.
+/// The key of a group of fencing agents. It is public, because other machines cannot reach the group.
 const KEY: &str = "a key of the lab, and of nothing else\n";
 const NAMES: [&str; 2] = ["left", "right"];
 
-/// The agents of the neighbours, which are killed when this is dropped.
+/// The fencing agents on the lab's client that form a group with a virtual machine's agent. Dropping this value kills
+/// them.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     children: Vec<Child>,
@@ -54,19 +55,19 @@ impl Neighbours {
         Ok(neighbours)
     }
 
-    /// Returns their logs, for a failure's message.
+    /// Returns the logs of these fencing agents, for a failure's message.
     pub(super) fn logs(lab: &Lab, of: Node) -> String {
         NAMES.map(|name| fs::read_to_string(dir(lab, of, name).join("log")).unwrap_or_default()).join("\n")
     }
 }
 
-/// Returns the virtual machine's own configuration and key, for its agent.
+/// Returns the configuration and the key of the fencing agent on the virtual machine itself.
 pub(super) fn own(of: Node, device: &str) -> (String, &'static str) {
     let tail = format!("[watchdog]\ndevice = '{device}'\n");
     (text(of, of.name(), "/etc/tandem/fencing-agent.key", "", &tail), KEY)
 }
 
-/// Returns a configuration. Each virtual machine has a group of three of its own.
+/// Returns a fencing agent's configuration. Each virtual machine has a group of its own with three members.
 fn text(of: Node, name: &str, key: &str, head: &str, tail: &str) -> String {
     let [left, right] = addresses(of);
     format!(

@@ -44,8 +44,8 @@ pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
     logs_go_to_the_journal(lab)
 }
 
-/// Checks that systemd's hardening denies the collector nothing that it needs. Enabled as its page describes, it writes
-/// its status, publishes, and delivers an event to the journal.
+/// Checks that systemd's hardening denies the collector nothing that it needs. Enabled as its guide describes, it
+/// writes its status, publishes it, and delivers an event to the journal.
 fn collects(lab: &Lab) -> Result<()> {
     const DENIED: [&str; 3] = ["ermission denied", "not permitted", "Read-only file system"];
     pcs::run(lab, NODES[0], &["alert", "create", "id=tandem", "path=/usr/libexec/tandem/alert"])?;
@@ -74,8 +74,8 @@ fn collects(lab: &Lab) -> Result<()> {
     check::eventually("an event is in the journal", journal, |said| said.contains("TandemTest")).map(drop)
 }
 
-/// Checks that the package refuses to be removed: Pacemaker could not stop etcd without its agent, and would fence the
-/// node.
+/// Checks that the package refuses to be removed. Pacemaker could not stop etcd without the agent, and would fence
+/// the node.
 fn refuses_to_go(lab: &Lab, node: Node) -> Result<()> {
     let done = host::output(lab, node, &[&APT[..], &["remove", "--yes", "tandem"]].concat())?;
     check::must("the package refuses to be removed", done, |done| {
@@ -84,7 +84,7 @@ fn refuses_to_go(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the new agent still monitors etcd.
+/// Checks that the agent of the upgraded package still monitors etcd.
 fn monitored(lab: &Lab, node: Node) -> Result<()> {
     let status = || host::said(lab, node, &["crm_resource", "--resource", "etcd", "--force-check"]);
     check::eventually("a monitor of the newer agent ends well", status, |said| {
@@ -93,8 +93,8 @@ fn monitored(lab: &Lab, node: Node) -> Result<()> {
     .map(drop)
 }
 
-/// Checks that etcd's log is in the journal, where operators expect it: podman's log driver is the journal on a machine
-/// with systemd.
+/// Checks that etcd's log is in the journal, where operators expect it. On a machine with systemd podman's log driver
+/// is the journal.
 fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
     for node in NODES {
         let words = ["sh", "-c", "journalctl --unit pacemaker --boot --no-pager | grep -c 'etcd\\[.*\"level\"'"];
@@ -106,7 +106,7 @@ fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
     steps::nobody_is_wanted_dead(lab)
 }
 
-/// Returns the lab's packages with a higher version.
+/// Returns the paths of the lab's Debian packages with a higher version number.
 fn newer(lab: &Lab) -> Result<Vec<PathBuf>> {
     let packages = programs::packages().ok_or("TANDEM_DEB names no packages")?;
     packages.iter().enumerate().map(|(at, package)| newer_one(lab, at, package)).collect()

@@ -15,11 +15,11 @@ use crate::host::state::Lab;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// Twice the time in which a node would run standalone.
+/// The time for which a node is observed. It is twice the time after which it would run standalone.
 const LOOKED_AT: Duration = Duration::from_secs(12);
 
-/// Freezes a node that cannot be fenced, because its BMC is unreachable. It resumes next to a peer that waits for
-/// fencing, and neither node has run standalone.
+/// Freezes a node that cannot be fenced, because its BMC is unreachable. Its peer must wait for the fencing and take
+/// no write. Then the node resumes, and both vote again.
 pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, follower) = roles(lab)?;
@@ -37,12 +37,13 @@ pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Freezes a node until it is fenced: answers of its etcd that were in flight never arrive.
+/// Freezes a node until it is fenced. Responses of its etcd that were in flight never arrive. No acknowledged write
+/// may be lost.
 pub fn fenced(lab: &Lab, _: Wish) -> Result<()> {
     struck_until_fenced(lab, |leader| signal(lab, leader, Signal::SIGSTOP))
 }
 
-/// Freezes each node for less than Corosync's time-out: both continue.
+/// Freezes each node for less than Corosync's token time-out. Both must continue, and no node may be fenced.
 pub fn for_a_moment(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let cuts = steps::power_cuts(lab);

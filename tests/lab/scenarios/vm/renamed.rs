@@ -13,15 +13,16 @@ use crate::programs::faulty;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// The number of tries for a loss: the disk decides whether it loses an unsynced rename, and another sync of the kernel
-/// may include it.
+/// The number of tries to lose an unsynced rename. The disk decides whether it loses the rename, and another sync of
+/// the kernel may include it.
 const TRIES: usize = 6;
-/// The number of cuts with the sync in place.
+/// The number of power cuts after a rename that is synced.
 const SYNCED: usize = 2;
 const SKIP_SYNC: &str = "test-skip-rename-sync";
-/// The switch that delays the agent after the rename, because any later sync would include it.
+/// The fault of the faulty program (see [`faulty`]) that delays the agent after the rename, because any later sync
+/// would include the rename.
 const WAIT: &str = "test-wait-after-rename";
-/// The agent's log line during that delay.
+/// The line that the agent logs during that delay.
 const RENAMED: &str = "test-wait-after-rename: it is written, and nothing follows yet";
 
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
@@ -45,8 +46,8 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     check::must("a rename was lost without its sync", is_lost, |is_lost| *is_lost).map(drop)
 }
 
-/// Cuts the follower, and cuts it again as it moves its data aside to join anew. Returns whether its next boot finds
-/// the data in its old place. The node is then in standby, so that its agent changes nothing.
+/// Cuts the follower's power, and cuts it again as the follower moves its data aside to join anew. Returns whether
+/// its next boot finds the data in the old place. The node is in standby then, so that its agent changes nothing.
 fn is_back_in_its_place(lab: &Lab) -> Result<bool> {
     let (_, follower) = roles(lab)?;
     crate::cluster::redundant::wait(lab)?;

@@ -14,12 +14,12 @@ use crate::scenarios::setup::typed::{self, HERE};
 use crate::scenarios::setup::{no_join_file_is_left, one_command, survives};
 use crate::sh::Result;
 
-/// The units that it enables for each boot.
+/// The systemd units that `tandem setup` enables for each boot.
 const ENABLED: [&str; 5] =
     ["corosync.service", "pacemaker.service", "pcsd.service", "tandem-collect.timer", "tandem-certs.timer"];
 
-/// Sets up a pair by one command. Typed again, it reports that all is done. The units start by themselves after a power
-/// cut.
+/// Sets up a pair by one `tandem setup`. Typed again, it must report that all is done. The units must start by
+/// themselves after a power cut.
 pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -35,7 +35,7 @@ pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Leader)
 }
 
-/// Tests the fencing of both nodes. The other node's half runs in a transient unit of systemd's own.
+/// Runs `tandem fencing test --both`. The other node's half runs in a transient unit of systemd.
 pub fn both_are_fenced(lab: &Lab, wish: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -43,7 +43,8 @@ pub fn both_are_fenced(lab: &Lab, wish: Wish) -> Result<()> {
     fencing_both::run(lab, wish)
 }
 
-/// Cuts the power after each line that it prints, of the two nodes in turn. Data that was not synced is lost.
+/// Cuts the power of the two nodes in turn, after each line that `tandem setup` prints. Each cut loses the data that
+/// was not synced.
 pub fn cut_off(lab: &Lab, wish: Wish) -> Result<()> {
     killed::run(lab, wish, Blank::Debian, Blow::PowerInTurn)
 }

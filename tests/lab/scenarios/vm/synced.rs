@@ -18,24 +18,24 @@ use crate::programs::faulty;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
-/// The number of tries for a loss: the disk decides whether it loses an unsynced write, and another sync of the kernel
-/// may include it.
+/// The number of tries to lose an unsynced write. The disk decides whether it loses the write, and another sync of
+/// the kernel may include it.
 const TRIES: usize = 6;
-/// The number of checks of a synced note.
+/// The number of power cuts that must not lose the agent's note, because it is synced.
 const SYNCED_NOTES: usize = 2;
 
-/// The data that the agent writes and relies on later.
+/// The data that the agent writes before a recovery and relies on later: its note, and etcd's write-ahead log.
 #[derive(Clone, Copy, Debug)]
 enum Written {
     Note,
     Log,
 }
 
-/// The switch that delays the agent after a note, in a program that is built with it.
+/// The fault of the faulty program (see [`faulty`]) that delays the agent after it has written its note.
 const WAIT_AFTER_NOTE: &str = "test-wait-after-note";
 
 impl Written {
-    /// Returns the switch that skips its sync, in that program.
+    /// Returns the fault of the faulty program that skips the sync of this data.
     fn switch(self) -> &'static str {
         match self {
             Self::Note => "test-skip-note-sync",
@@ -43,8 +43,8 @@ impl Written {
         }
     }
 
-    /// Returns the log line after the write. Only that program logs the note's write, and then waits, because the next
-    /// sync of anything would include what was not synced.
+    /// Returns the log line that follows the write of this data. For the note only the faulty program logs one. It
+    /// then waits, because the next sync of anything would include the note.
     fn told_by(self) -> &'static str {
         match self {
             Self::Note => "test-wait-after-note: it is written, and nothing follows yet",
@@ -53,18 +53,19 @@ impl Written {
     }
 }
 
-/// The log line of the restarting recovery after it has written to etcd's log, which is after its note.
+/// The line that the agent logs in a recovery by restart after it has written to etcd's log. It writes its note
+/// before that.
 const ADVANCED: &str = "commit index advanced from ";
 
-/// The result of one cut.
+/// The data that a power cut has lost.
 #[derive(Debug, Default)]
 struct Found {
     note_lost: bool,
     log_lost: bool,
 }
 
-/// Checks the log with every sync in place. Its sync includes the note, so only [`loss_is_seen`] checks the note
-/// separately, which cuts it more often.
+/// Checks that a power cut does not lose what the agent has written to etcd's log, with every sync in place. The
+/// log's sync includes the note. So [`loss_is_seen`] checks the note by itself, in more power cuts.
 pub fn nothing_lost(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     is_there(lab, Written::Log)?;
@@ -80,8 +81,8 @@ fn is_there(lab: &Lab, written: Written) -> Result<()> {
     check::must("what was written is there after the cut", found, |found| !found.note_lost && !found.log_lost).map(drop)
 }
 
-/// Checks that a loss shows without a sync, because otherwise the checks prove nothing. Data that was cut at the same
-/// moment with its sync is there.
+/// Checks that a power cut can lose the note and the log without their syncs. Otherwise the checks for a loss would
+/// prove nothing. Data that was cut at the same moment after its sync must be there.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
     // Without writers, a log has no entries over which its commit index must be advanced.
@@ -115,8 +116,8 @@ fn is_lost_without_its_sync(lab: &Lab, written: Written) -> Result<()> {
     check::must(&format!("{written:?} was lost without its sync"), seen, |seen| *seen).map(drop)
 }
 
-/// Cuts the leader, and the survivor as soon as it logs this write. Checks both kinds of data after its boot, while its
-/// peer is away. Then brings both back.
+/// Cuts the leader's power, and the survivor's as soon as it has logged the write of `written`. Checks the note and
+/// the log after the survivor's boot, while its peer is away. Then brings both back.
 fn cut_as_it_is_written(lab: &Lab, written: Written) -> Result<Found> {
     let (leader, survivor) = roles(lab)?;
     crate::cluster::redundant::wait(lab)?;
@@ -145,7 +146,8 @@ fn cut_as_it_is_written(lab: &Lab, written: Written) -> Result<Found> {
     Ok(Found { note_lost, log_lost })
 }
 
-/// Returns whether the node's log is behind the index that the agent `said` it had advanced it to.
+/// Returns whether the node's etcd log is behind the index to which the agent had advanced it, as its line in `said`
+/// reports.
 fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
     let mut advanced_to =
         said.lines().filter_map(|line| line.split_once(ADVANCED)?.1.split_once(" to ")?.1.parse().ok());
@@ -155,7 +157,8 @@ fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
     Ok(committed.is_none_or(|committed| committed < advanced_to))
 }
 
-/// Returns the note on the node's disk, or an empty text. Only its completeness and its age matter here.
+/// Returns the agent's note on the node's disk. The text is empty if there is none. Only the note's completeness and
+/// age matter here.
 fn note(lab: &Lab, node: Node) -> Result<String> {
     host::must(
         lab,
@@ -164,7 +167,7 @@ fn note(lab: &Lab, node: Node) -> Result<String> {
     )
 }
 
-/// Returns the commit index of the node's etcd log. `None` if it cannot be read.
+/// Returns the commit index of the node's etcd log. `None` if the agent cannot read it.
 fn committed(lab: &Lab, node: Node) -> Result<Option<u64>> {
     let what = format!("the agent of {node} explains");
     let said = sh::wait_for(&what, Duration::from_secs(60), Duration::from_secs(1), || {

@@ -18,7 +18,7 @@ const SERVICE: &str = "tandem-certs.service";
 const TIMER: &str = "tandem-certs.timer";
 const PKI: &str = "/etc/tandem/pki";
 const DAY: Duration = Duration::from_secs(86_400);
-/// Days. Less than a third of the validity is left, so the certificate is due.
+/// The age of the certificates in days. Less than a third of their validity is left, so they are due for renewal.
 const BEGAN_BEFORE: u32 = 300;
 const ENDS_AFTER: u32 = 65;
 
@@ -43,8 +43,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
 }
 
-/// Installs a CA in the place of Tandem's own, with certificates for each node that are due for renewal, and one for
-/// the lab's clients.
+/// Installs a CA in the place of Tandem's own. It issues certificates for each node that are due for renewal, and one
+/// for the lab's clients.
 fn furnish(lab: &Lab) -> Result<()> {
     let authority = Authority::new("Tandem CA of us")?;
     let (now, key) = (state::since_epoch(), authority.key());
@@ -65,7 +65,7 @@ fn furnish(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the collector observes the cluster and writes its status.
+/// Checks that the collector's unit observes the cluster and writes its status.
 fn collects(lab: &Lab) -> Result<()> {
     for node in NODES {
         host::must(lab, node, &["systemctl", "start", COLLECTOR])?;
@@ -90,7 +90,8 @@ fn by_hand(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Runs the timer as it is installed, except for its random delay. It has missed days.
+/// Starts the timer that renews certificates as it is installed, but without its random delay. Because it has missed
+/// days, it must renew the certificate at once.
 fn by_timer(lab: &Lab, node: Node) -> Result<()> {
     let due = fingerprint(lab, node)?;
     let at_once = "[Timer]\nRandomizedDelaySec=0\n";
@@ -113,7 +114,7 @@ fn fingerprint(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["openssl", "x509", "-noout", "-fingerprint", "-in", &format!("{PKI}/etcd.crt")])
 }
 
-/// Checks that the node's etcd shows the certificate in the file in a handshake.
+/// Checks that etcd on the node uses the certificate in its file in a handshake.
 fn etcd_shows_it(lab: &Lab, node: Node) -> Result<()> {
     let (pair, to) = (format!("-cert {PKI}/etcd.crt -key {PKI}/etcd.key"), format!("{}:2379", node.ip()));
     let script =

@@ -18,23 +18,24 @@ const DRIVERS: [&str; 2] = ["i6300esb", "softdog"];
 const MUX: &str = "watchdog-mux";
 const AGENT: &str = "fencing-agent";
 const MUX_SOCKET: &str = "/run/watchdog-mux.sock";
-/// Time-outs of both programs, and the window of three members.
+/// The watchdog time-out of `watchdog-mux`. That of `fencing-agent` is [`AGENT_TIMEOUT`]. The time for which its
+/// group may lack a majority is [`WINDOW`].
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 const AGENT_TIMEOUT: Duration = Duration::from_secs(15);
 const WINDOW: Duration = Duration::from_secs(3);
-/// The agent feeds every 5 s, so that a reset may come that much earlier.
+/// The interval at which `fencing-agent` feeds its watchdog. A reset may come that much earlier than the time-out.
 const AGENT_INTERVAL: Duration = Duration::from_secs(5);
 const TOLERANCE: Duration = Duration::from_secs(1);
-/// Messages of a unit, or of a program that it starts, if its own hardening denies something.
+/// Texts in the messages of a unit, or of a program that it starts, if its own hardening denies something.
 const DENIED: [&str; 5] =
     ["ermission denied", "not permitted", "Read-only file system", "Failed to set up", "Unknown key"];
 
-/// The limits of systemd's exposure score, in tenths; 100 is an unrestricted root. `tests/program/units.rs` checks the
-/// same on this machine.
+/// The units with the limits of systemd's exposure score, in tenths. 100 is an unrestricted root.
+/// `tests/program/units.rs` checks the same on this machine.
 const EXPOSURE: [(&str, u32); 5] =
     [("tandem-collect", 25), ("tandem-certs", 25), ("tandem-lone-boot", 82), (MUX, 36), (AGENT, 36)];
 
-/// A client of the multiplexer. It reports every 0.2 s, until the lab asks it to leave with `V`.
+/// A client program of `watchdog-mux`. It reports every 0.2 s, and leaves with `V` when the lab asks it to.
 const CLIENT: &str = "import os, socket, time
 client = socket.socket(socket.AF_UNIX)
 client.connect('/run/watchdog-mux.sock')
@@ -45,7 +46,7 @@ client.send(b'V')
 client.close()
 ";
 
-/// One of the two virtual machines, with a driver of its own.
+/// One of the two virtual machines, with its own watchdog driver.
 #[derive(Clone, Copy)]
 struct Guest<'a> {
     lab: &'a Lab,
@@ -53,7 +54,7 @@ struct Guest<'a> {
     driver: &'static str,
 }
 
-/// Runs both machines at the same time, because most of the work is waiting.
+/// Runs the checks on both virtual machines at the same time, because most of the work is waiting.
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     exposures(lab)?;
     std::thread::scope(|scope| {
@@ -66,7 +67,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// Checks the exposure scores by this release's own systemd, which differ from other releases' by a tenth or two.
+/// Checks the exposure scores of the units by the systemd of this Debian release. Other releases' scores differ by a
+/// tenth or two.
 fn exposures(lab: &Lab) -> Result<()> {
     for (unit, most) in EXPOSURE {
         let (limit, file) = (format!("--threshold={most}"), format!("/usr/lib/systemd/system/{unit}.service"));
@@ -89,7 +91,8 @@ impl Guest<'_> {
         })
     }
 
-    /// Checks that a clean leave and an orderly stop reset nothing, and that a killed client causes a reset.
+    /// Checks `watchdog-mux`. A clean leave and an orderly stop must reset nothing, and a killed client must cause a
+    /// reset.
     fn multiplexer(self) -> Result<()> {
         self.start_multiplexer()?;
         self.client()?;
@@ -107,8 +110,8 @@ impl Guest<'_> {
         self.last_boot_ended_with(MUX, &["feeding ended: ", "closed without V; reset in at most 10 s"])
     }
 
-    /// Checks the agent with a device of its own: an orderly stop resets nothing. Cut off, it is reset, and the next
-    /// start logs the reason.
+    /// Checks `fencing-agent` with a watchdog device of its own. An orderly stop must reset nothing. A machine that
+    /// is cut off must be reset, and the next start must log the reason.
     fn agent(self) -> Result<()> {
         self.only_driver(true)?;
         self.configure("/dev/watchdog")?;
@@ -132,7 +135,8 @@ impl Guest<'_> {
         self.must(&["rm", "-f", "/run/lab-leave"])
     }
 
-    /// Checks the agent as a client of the multiplexer: it is killed on one machine, and cut off on the other one.
+    /// Checks `fencing-agent` as a client of `watchdog-mux`. It is killed on one virtual machine, and cut off on the
+    /// other. Both must be reset.
     fn agent_of_the_multiplexer(self) -> Result<()> {
         self.configure(MUX_SOCKET)?;
         self.start_multiplexer()?;
@@ -157,8 +161,8 @@ impl Guest<'_> {
         Ok(())
     }
 
-    /// Checks a shutdown: the agent leaves first, so that the multiplexer has no client any more and disarms the
-    /// device.
+    /// Checks a reboot. `fencing-agent` must leave first, so that `watchdog-mux` has no client any more and disarms
+    /// the device.
     fn reboots_in_order(self) -> Result<()> {
         let boot = boot_id(self.lab, self.node)?;
         order(self.lab, self.node, "systemctl reboot")?;
@@ -176,7 +180,7 @@ impl Guest<'_> {
         host::said(self.lab, self.node, words)
     }
 
-    /// Loads only this machine's own watchdog driver, or none.
+    /// Unloads all watchdog drivers. Then loads the one of this virtual machine if `is_loaded` is true.
     fn only_driver(self, is_loaded: bool) -> Result<()> {
         for driver in DRIVERS {
             self.must(&["modprobe", "--remove", driver])?;
@@ -187,7 +191,7 @@ impl Guest<'_> {
         if is_loaded { self.must(&["modprobe", self.driver]) } else { Ok(()) }
     }
 
-    /// Starts the multiplexer with the module that its settings name.
+    /// Starts `watchdog-mux` with the driver that its settings file names.
     fn start_multiplexer(self) -> Result<()> {
         self.only_driver(false)?;
         let setting = format!("WATCHDOG_MODULE={}\n", self.driver);
@@ -218,7 +222,7 @@ impl Guest<'_> {
         self.must(&["sync"])
     }
 
-    /// Starts the agent by its unit, and waits until its device is fed.
+    /// Starts `fencing-agent` by its unit, and waits until it feeds its device.
     fn start_agent(self) -> Result<()> {
         self.must(&["systemctl", "start", AGENT])?;
         let status = || self.said(&[AGENT, "status", "--json"]);
@@ -230,7 +234,8 @@ impl Guest<'_> {
         self.is_denied_nothing(AGENT)
     }
 
-    /// Checks that the device does not run after an orderly stop, and that no reset follows.
+    /// Checks that the watchdog device is inactive after an orderly stop of `unit`, and that no reset follows within
+    /// `time`.
     fn stopped(self, unit: &str, time: Duration) -> Result<()> {
         let state = self.said(&["cat", "/sys/class/watchdog/watchdog0/state"]);
         must("the device was disarmed", state, |state| state.trim() == "inactive")?;
@@ -240,14 +245,15 @@ impl Guest<'_> {
         self.lives_on(time)
     }
 
-    /// Checks that no reset occurs within that time and a little more.
+    /// Checks that the virtual machine is not reset within `time` and a little more.
     fn lives_on(self, time: Duration) -> Result<()> {
         let boot = boot_id(self.lab, self.node)?;
         std::thread::sleep(time + 2 * TOLERANCE);
         must("it was not reset", boot_id(self.lab, self.node)?, |now| *now == boot).map(drop)
     }
 
-    /// Strikes, and waits for the reset and the boot after it. Returns the time between blow and reset, at most.
+    /// Causes a failure by `strike`, and waits for the virtual machine's reset and the boot after it. Returns the
+    /// longest time that can have passed from the failure to the reset.
     fn reset_within(self, what: &str, limit: Duration, strike: impl FnOnce() -> Result<()>) -> Result<Duration> {
         let boot = boot_id(self.lab, self.node)?;
         let mut resets = Resets::of(self.lab, self.node)?;
@@ -263,7 +269,7 @@ impl Guest<'_> {
         Ok(took)
     }
 
-    /// Checks that the journal of the boot that a reset ended has these words in one line of that program.
+    /// Checks the journal of the boot that a reset ended. One line of `program` must contain all `words`.
     fn last_boot_ended_with(self, program: &str, words: &[&str]) -> Result<()> {
         let words_of_journal = ["journalctl", "--boot=-1", "--no-pager", "--quiet", "-t", program];
         let has_line = |said: &String| said.lines().any(|line| words.iter().all(|word| line.contains(word)));
@@ -276,13 +282,13 @@ impl Guest<'_> {
         must("the next start reports why", journal, |said| said.contains(&line)).map(drop)
     }
 
-    /// Checks that its hardening denies nothing to the unit or to programs that it starts.
+    /// Checks that a unit's own hardening denies nothing to it, or to programs that it starts.
     fn is_denied_nothing(self, unit: &str) -> Result<()> {
         is_denied_nothing(self.lab, self.node, unit)
     }
 }
 
-/// Checks that a unit's messages since the boot contain no denial by its hardening.
+/// Checks that a unit's messages since the boot show no denial by its own hardening.
 pub(super) fn is_denied_nothing(lab: &Lab, node: Node, unit: &str) -> Result<()> {
     let words = ["journalctl", "--boot", "--no-pager", "--quiet", "--unit", unit];
     let journal = host::must(lab, node, &words)?;
