@@ -356,7 +356,7 @@ fn exec(lab: &Lab, words: &mut Vec<String>) -> Result<()> {
     interactive(host::command(lab, node, &words)?)
 }
 
-/// Runs a command on the caller's terminal, and exits with its code if it fails.
+/// Runs a command on the caller's terminal. If the command fails, the lab exits with its exit code.
 fn interactive(mut command: Command) -> Result<()> {
     let status = command.status()?;
     if !status.success() {

@@ -18,8 +18,8 @@ use crate::programs::shell_agent::Agent;
 use crate::sh::Result;
 use table::{Figure, Sheet};
 
-/// A function that causes one kind of failure, and adds what it measures to the [`Sheet`]. Its number is that of the
-/// run.
+/// A function that causes one kind of failure, and adds what it measures to the [`Sheet`]. The `u32` is the number of
+/// the run.
 type Blow = fn(&Lab, u32, &mut Sheet) -> Result<()>;
 
 const BLOWS: &[(&str, Blow)] = &[

@@ -212,7 +212,7 @@ impl Sheet {
     }
 }
 
-/// Prints the median, the least and the greatest value for each contestant, next to the target.
+/// Prints the median, the least and the greatest value of each figure for each agent, next to the target.
 pub(super) fn print(sheets: &[Sheet]) {
     let heads: Vec<String> = sheets.iter().map(|sheet| format!("{:>22}", sheet.of.word())).collect();
     println!();

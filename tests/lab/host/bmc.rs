@@ -46,7 +46,7 @@ pub fn start(lab: &Lab) -> Result<()> {
     })
 }
 
-/// Starts a second process of BMCs, for the machine that replaces the second host.
+/// Starts a second process that serves BMCs, for the machine that replaces the second host.
 pub fn start_another(lab: &Lab) -> Result<Record> {
     net::set_bmc_address(lab, Node::Two, true)?;
     lab.set("bmc-listens", "")?;

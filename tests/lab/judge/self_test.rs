@@ -142,7 +142,7 @@ fn link(number: u64, author: &str, revision: i64) -> Link {
     Link { number, author: author.to_owned(), revision }
 }
 
-/// Makes steps of the chain from `deeds`, one request every ten milliseconds.
+/// Makes requests to the shared counter with the responses `deeds`, one request every ten milliseconds.
 fn steps(deeds: Vec<(Node, Deed)>) -> Vec<ChainStep> {
     let at = |place: usize, ms: u64| Duration::from_millis(10 * u64::try_from(place).unwrap_or(0) + ms);
     let step = |(place, (node, deed))| ChainStep { began: at(place, 0), ended: at(place, 5), node, deed };
@@ -161,7 +161,7 @@ fn read(node: Node, link: Link, revision: i64) -> (Node, Deed) {
     (node, Deed::Read { link, said: header(node, revision) })
 }
 
-/// Returns the faults that the judge finds in a chain of these steps.
+/// Returns the faults that the judge finds in responses of the shared counter.
 fn wrong(deeds: Vec<(Node, Deed)>, end: &Link) -> Vec<String> {
     chain::faults(&steps(deeds), Some(end))
 }
@@ -196,8 +196,8 @@ fn hole() -> bool {
     is_only(&wrong(deeds, &link(4, "node1", 5)), "the chain has a hole: nobody put 3")
 }
 
-/// Returns whether a lost update is detected if both writes of a number got the same revision. That happens on two
-/// nodes that part at one point. Only the author differs.
+/// Returns whether a lost update of the shared counter is detected if both clients' writes got the same revision.
+/// That happens on two nodes that part at one point. Only the author differs.
 fn lost_update() -> bool {
     let (one, two) = (Node::One, Node::Two);
     let deeds = vec![swapped(one, 1, 2, 0), swapped(one, 2, 3, 2), swapped(two, 2, 3, 2)];

@@ -41,12 +41,12 @@ struct Log {
     partial: String,
 }
 
-/// An observer of a recovery. It reads the survivor's log and the log of the victim's BMC from a moment on.
+/// An observer of a recovery. It reads the lines that the survivor and the BMCs log after its creation.
 pub struct Story {
     victim: Node,
     began: Duration,
     logs: Vec<Log>,
-    /// The time from that moment until each step was first seen.
+    /// The time from the observer's creation until it first saw each step.
     pub steps: BTreeMap<StoryStep, Duration>,
     print: bool,
 }
@@ -151,7 +151,7 @@ impl Log {
     }
 }
 
-/// Cuts a log line to the space next to the time.
+/// Cuts a log line to the width that is left next to the time.
 fn shorten(text: &str) -> String {
     let text = text.trim();
     if text.chars().count() <= 150 {

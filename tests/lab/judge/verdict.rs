@@ -26,7 +26,7 @@ pub struct Records {
     pub chain: Vec<ChainStep>,
 }
 
-/// The final contents of one node's etcd: its store, and the newest number of the chain.
+/// The final contents of one node's etcd: its store, and the last value of the shared counter (see [`chain`]).
 #[derive(Clone, Debug)]
 pub struct End {
     pub store: Store,
@@ -102,7 +102,7 @@ pub struct Verdict {
     pub acknowledged: usize,
     pub lost: Vec<Ack>,
     pub forks: Vec<Fork>,
-    /// The faults of the chain, the number that two clients raise by one.
+    /// The faults of the shared counter, which a client on each node raises by one (see [`chain`]).
     pub chain: Vec<String>,
     /// True if the stores of the two nodes differ.
     pub diverged: bool,

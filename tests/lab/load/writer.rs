@@ -28,7 +28,7 @@ pub struct Load {
     between: Duration,
     /// The interval between the writes of a client that uses only one node.
     watch_every: Duration,
-    /// The interval at which one client extends the chain, and another one reads it, through each node.
+    /// The interval at which a client on each node raises the shared counter (see [`chain`]), and another one reads it.
     chain_every: Duration,
 }
 
@@ -114,7 +114,7 @@ async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
     Ok(())
 }
 
-/// The running clients of a [`Load`]: writers, single-node writers, and the chain's clients.
+/// The running clients of a [`Load`]: writers, single-node writers, and those of the shared counter (see [`chain`]).
 pub struct Writers {
     pub(crate) lab: Lab,
     shared: Arc<Shared>,
@@ -193,7 +193,7 @@ impl Writers {
         lock(&self.shared.acks).clone()
     }
 
-    /// Returns all steps of the chain so far.
+    /// Returns all requests to the shared counter so far, with their responses.
     pub fn chain(&self) -> Vec<ChainStep> {
         lock(&self.shared.chain).clone()
     }
@@ -318,8 +318,8 @@ async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// Runs a client that extends the chain through one node only. The clients of both nodes put the same numbers, and compete. The later one
-/// receives the present number, and tries again at once.
+/// Runs a client that raises the shared counter (see [`chain`]) through one node only, and competes with the other node's client. The
+/// later one receives the present value, and tries again at once.
 async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);
@@ -345,7 +345,7 @@ async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// Runs a client that reads the chain through one node only.
+/// Runs a client that reads the shared counter (see [`chain`]) through one node only.
 async fn look(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);
@@ -384,7 +384,7 @@ impl Endpoint {
         etcd::header(answer.header())
     }
 
-    /// Reads the newest number of the chain, and records the response. `None` if none arrives in time.
+    /// Reads the shared counter, and records the response. `None` if no response arrives in time.
     async fn look(&mut self, shared: &Shared, lab: &Lab, key: &str) -> Option<Link> {
         let began = shared.began.elapsed();
         let read = async { chain::read(self.client(lab).await?, key).await };
@@ -392,7 +392,7 @@ impl Endpoint {
         self.record(shared, began, deed).1
     }
 
-    /// Puts the number after `known`. Returns whether that was acknowledged, and the present number. A try without a response is
+    /// Raises the shared counter from `known`. Returns whether that was acknowledged, and the present value. A try without a response is
     /// recorded, too.
     async fn swap(
         &mut self,

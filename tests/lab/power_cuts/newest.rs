@@ -29,7 +29,7 @@ impl Log {
         Ok(Self(files))
     }
 
-    /// Returns whether this log begins with all of `other`.
+    /// Returns whether this write-ahead log begins with all of `other`.
     fn continues(&self, other: &Self) -> bool {
         let has = |(name, bytes): (&String, &Vec<u8>)| self.0.get(name).is_some_and(|own| own.starts_with(bytes));
         other.0.iter().all(has)

@@ -41,8 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// A password in a file on each node. The command changes it with `--change-at-bmc`, once both nodes have both
-    /// passwords.
+    /// A password in a file on each node. The command changes it with `--change-at-bmc`, once the files on both nodes
+    /// have the old and the new password.
     File,
     /// A password in the CIB. The command changes the fence device to another account, which the BMC has in addition
     /// to the old one.

@@ -47,9 +47,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     both_lose_power(lab)
 }
 
-/// Waits for two monitors of each agent. The shell agent reads its member's new id in the first monitor after its
-/// return. If the shell agent has promoted Tandem's member, Tandem publishes a claim in one monitor, and relies on it
-/// from the next one on. Both monitors run every 30 s, as the resource was created.
+/// Waits for two monitors of each agent, which run every 30 s. The shell agent reads its member's new id in the first
+/// monitor after its return. Tandem may have a member that the shell agent has promoted. Then Tandem publishes a
+/// claim in the first monitor, and relies on it from the second one on.
 fn settle() {
     std::thread::sleep(ONE_MONITOR * 2);
 }

@@ -30,7 +30,8 @@ const RUNTIME: &str = "/usr/sbin/runc";
 const AWAY: &str = "/usr/sbin/runc.away";
 /// The time for which the OCI runtime is still missing after the peer runs standalone.
 const MENDED_AFTER: Duration = Duration::from_secs(40);
-/// The least number of failed actions at that time: a monitor, and the starts before the peer runs standalone.
+/// The least number of failed actions after [`MENDED_AFTER`]: a monitor, and the starts before the peer runs
+/// standalone.
 const LEAST_FAILURES: u32 = 3;
 /// The number of failures that are allowed at once: a monitor, three quick starts, and one that has begun. In
 /// addition one start per [`PACE`] is allowed. An agent that does not slow down fails dozens of times.

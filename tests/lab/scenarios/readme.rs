@@ -105,7 +105,7 @@ pub(super) fn typed(lab: &Lab, when: &str) -> Result<()> {
     on_nodes(lab, &blocks()?, when)
 }
 
-/// Runs the blocks that are marked with a node's name and `suffix`.
+/// Runs the blocks of the guides that are marked with a node's name and `suffix`.
 fn on_nodes(lab: &Lab, blocks: &[Block], suffix: &str) -> Result<()> {
     for block in blocks {
         let Some(names) = block.place.strip_suffix(suffix) else { continue };

@@ -13,7 +13,7 @@ use crate::load::writer::ONE_BY_ONE;
 use crate::programs::faulty;
 use crate::sh::{self, Result};
 
-/// The fault of the faulty program (see [`faulty`]) that skips the commit-index step of the recovery.
+/// The name of the fault (see [`faulty`]) that skips the commit-index step of the recovery.
 const SWITCH: &str = "test-skip-advance-commit";
 /// The number of tries to see a loss. A loss is likely in each try but not certain, because it needs a write that is
 /// in flight at the right moment.

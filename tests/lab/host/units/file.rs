@@ -21,7 +21,7 @@ pub struct Unit {
     /// refers to.
     pub name: String,
     pub path: PathBuf,
-    /// The settings in the file, each as section, key and value.
+    /// The settings in the unit's file, each as section, key and value.
     lines: Vec<(String, String, String)>,
 }
 

@@ -5,16 +5,16 @@ use etcd_client::{Client, Compare, CompareOp, KeyValue, Txn, TxnOp, TxnOpRespons
 use super::{Deed, Link};
 use crate::cluster::etcd;
 
-/// The etcd key of the chain's number, below a run's prefix.
+/// The etcd key, below a run's prefix, of the counter that a client on each node raises by one.
 pub const KEY: &str = "chain";
 
-/// Reads the chain's number by a linearizable read.
+/// Reads the counter under `key` by a linearizable read.
 pub async fn read(client: &mut Client, key: &str) -> Option<Deed> {
     let answer = client.get(key, None).await.ok()?;
     Some(Deed::Read { link: link(answer.kvs())?, said: etcd::header(answer.header())? })
 }
 
-/// Puts the chain's next number after `known`, if etcd still holds `known`. Otherwise returns the number that etcd
+/// Raises the counter under `key` by one if etcd still holds the value `known`. Otherwise returns the value that etcd
 /// holds.
 pub async fn swap(client: &mut Client, key: &str, known: &Link, author: &str) -> Option<Deed> {
     let number = known.number + 1;

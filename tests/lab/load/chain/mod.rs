@@ -10,24 +10,24 @@ use crate::host::node::Node;
 use crate::judge::history::{Ack, Header};
 pub use clients::{KEY, read, swap};
 
-/// One number of the chain: a value that a client put into etcd in the place of the number before it.
+/// A value of the counter in etcd that a client on each node raises by one, under a compare on its revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub number: u64,
-    /// The client that put the number, and its try. They identify the write, because two nodes that run standalone
+    /// The client that put this value, and its try. They identify the write, because two nodes that run standalone
     /// can put the same number at one revision.
     pub author: String,
-    /// The store's revision at which the number was put.
+    /// The store's revision at which this value was put.
     pub revision: i64,
 }
 
 impl Link {
-    /// Returns the number 0, which the chain has before the first write.
+    /// Returns the value 0, which the counter has before the first write.
     pub fn none() -> Self {
         Self { number: 0, author: "nobody".to_owned(), revision: 0 }
     }
 
-    /// Returns the value that etcd stores for a number.
+    /// Returns the text that etcd stores for a value of the counter.
     fn text(number: u64, author: &str) -> String {
         format!("{number} {author}")
     }
@@ -44,19 +44,19 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// The response of etcd to one request of a chain's client.
+/// The response of etcd to a request that raises or reads the counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// A put of the next number that etcd acknowledged. `onto` is the revision of the number before it, which was
+    /// A raise of the counter that etcd acknowledged. `onto` is the revision of the value before it, which was
     /// compared.
     Swapped { link: Link, onto: i64, said: Header },
-    /// A put to which etcd did not respond. The number may exist, or may appear later.
+    /// A raise of the counter to which etcd did not respond. The value may exist, or may appear later.
     Tried { number: u64, author: String },
-    /// The result of a linearizable read, or the number that a refused put returned.
+    /// The value that a linearizable read returned, or a raise that failed because the counter had changed.
     Read { link: Link, said: Header },
 }
 
-/// A request of a chain's client and its response. The times count from the beginning of the run.
+/// A request that raises or reads the counter, with its response. The times count from the beginning of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainStep {
     pub began: Duration,
@@ -66,7 +66,7 @@ pub struct ChainStep {
 }
 
 impl ChainStep {
-    /// Returns the number in etcd's response. `None` if there was no response.
+    /// Returns the counter's value in the response. `None` if there was no response.
     fn link(&self) -> Option<&Link> {
         match &self.deed {
             Deed::Swapped { link, .. } | Deed::Read { link, .. } => Some(link),
@@ -83,7 +83,7 @@ impl ChainStep {
     }
 }
 
-/// Returns the acknowledged puts of the chain as writes, for [`crate::judge::history`].
+/// Returns the acknowledged raises of the counter as writes, for [`crate::judge::history`].
 pub fn writes(steps: &[ChainStep]) -> Vec<Ack> {
     let write = |step: &ChainStep| match &step.deed {
         Deed::Swapped { link, said, .. } => Some(step.answer(format!("the chain's {}", link.number), *said)),
@@ -92,7 +92,7 @@ pub fn writes(steps: &[ChainStep]) -> Vec<Ack> {
     steps.iter().filter_map(write).collect()
 }
 
-/// Returns the reads of the chain, each with the revision that the whole store had then.
+/// Returns the reads of the counter, each with the revision that the whole store had then.
 pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
     let read = |step: &ChainStep| match &step.deed {
         Deed::Read { link, said } => Some(step.answer(format!("a read of the chain's {}", link.number), *said)),
@@ -101,8 +101,8 @@ pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
     steps.iter().filter_map(read).collect()
 }
 
-/// Returns the faults of the chain as text. The list is empty if all responses fit one etcd. `end` is the number in
-/// the store afterwards, if known.
+/// Returns the contradictions among the requests to the counter, as text. The list is empty if all responses fit one
+/// etcd. `end` is the counter's value in the store afterwards, if known.
 ///
 /// These are all faults that a register can have, because each number is put once and under a unique name.
 pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
@@ -117,8 +117,8 @@ pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
     found
 }
 
-/// Returns each number of the chain that was read or acknowledged. Adds a lost update to `found` if there are two
-/// values for one number.
+/// Returns each value of the counter that was read or acknowledged. Adds a lost update to `found` if there are two
+/// values with one number.
 fn by_number<'a>(steps: &'a [ChainStep], end: Option<&'a Link>, found: &mut Vec<String>) -> BTreeMap<u64, &'a Link> {
     let mut links: BTreeMap<u64, &Link> = BTreeMap::new();
     for link in steps.iter().filter_map(ChainStep::link).chain(end) {
@@ -136,7 +136,7 @@ fn falling(links: &BTreeMap<u64, &Link>) -> Vec<String> {
     wrong.map(|(lower, higher)| format!("the chain's revisions fall: {lower}, then {higher}")).collect()
 }
 
-/// Returns the numbers that clients tried to put, each with its author, acknowledged or not.
+/// Returns the numbers that clients tried to put into the counter, each with its author, acknowledged or not.
 fn tried(steps: &[ChainStep]) -> BTreeSet<(u64, &str)> {
     let tried = steps.iter().filter_map(|step| match &step.deed {
         Deed::Swapped { link, .. } => Some((link.number, link.author.as_str())),
@@ -153,7 +153,7 @@ fn strangers(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     unknown.map(|link| format!("nobody wrote {link}, which is there")).collect()
 }
 
-/// Finds numbers that no client tried to put although a higher number exists.
+/// Finds numbers that no client tried to put although the counter has a higher one.
 fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let tried: BTreeSet<u64> = tried(steps).into_iter().map(|(number, _)| number).collect();
     let highest = links.keys().next_back().copied().unwrap_or(0);
@@ -161,7 +161,7 @@ fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     missing.map(|number| format!("the chain has a hole: nobody put {number}, and it goes on to {highest}")).collect()
 }
 
-/// Finds acknowledged puts of a number that did not replace the number before it.
+/// Finds acknowledged raises of the counter that did not replace the value before.
 fn misplaced(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let wrong = steps.iter().filter_map(|step| {
         let Deed::Swapped { link, onto, .. } = &step.deed else { return None };
@@ -178,8 +178,8 @@ fn unknown_in_the_end(steps: &[ChainStep], end: Option<&Link>) -> Option<String>
     (highest.number > end.number).then(|| format!("an update was lost: {highest}, and the store ends with {end}"))
 }
 
-/// Finds stale responses. These are reads of a lower number than was in a response before they began, and puts that
-/// do not raise the number.
+/// Finds stale responses. These are reads of a lower value than was in a response before they began, and raises that
+/// do not exceed it.
 fn stale(steps: &[ChainStep]) -> Vec<String> {
     let mut found = Vec::new();
     let mut by_begin: Vec<(&ChainStep, &Link)> = steps.iter().filter_map(|step| Some((step, step.link()?))).collect();

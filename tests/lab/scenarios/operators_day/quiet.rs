@@ -13,7 +13,7 @@ use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
 use crate::sh::Result;
 
-/// Runs the commands that users of other tools type in the first minute.
+/// Runs the commands that a new operator types first, some of them mistyped.
 pub(super) fn first_look(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     says(lab, here, "tandem status", 0, &["redundant: two voters since", here.name(), there.name()])?;

@@ -145,9 +145,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess(),
 ];
 
-/// The events about nodes that have the priority of an error in the journal.
+/// The names of events about nodes. In the journal these events have the priority of an error.
 const TOLD: &[&str] = &["PacemakerNodeOffline", "PacemakerNodeUnhealthy", "PacemakerStatusStale", "EtcdAlone"];
-/// The errors that programs log when a set-up is interrupted, while one node is left or neither has data.
+/// The errors that programs log when `tandem setup` is interrupted: only one node is left, or neither node has etcd
+/// data.
 const CUT_OFF: &[&str] = &[
     // The first start of all needs both nodes: the remaining one has no data, and the other one is not fenced yet.
     "this node holds no data: start",

@@ -19,8 +19,8 @@ const TRIES: usize = 6;
 /// The number of power cuts after a rename that is synced.
 const SYNCED: usize = 2;
 const SKIP_SYNC: &str = "test-skip-rename-sync";
-/// The fault of the faulty program (see [`faulty`]) that delays the agent after the rename, because any later sync
-/// would include the rename.
+/// The name of the fault (see [`faulty`]) that delays the agent after the rename, because any later sync would
+/// include the rename.
 const WAIT: &str = "test-wait-after-rename";
 /// The line that the agent logs during that delay.
 const RENAMED: &str = "test-wait-after-rename: it is written, and nothing follows yet";

@@ -21,21 +21,22 @@ use crate::sh::{self, Result};
 /// The number of tries to lose an unsynced write. The disk decides whether it loses the write, and another sync of
 /// the kernel may include it.
 const TRIES: usize = 6;
-/// The number of power cuts that must not lose the agent's note, because it is synced.
+/// The number of power cuts that must not lose the agent's durable note, because it is synced.
 const SYNCED_NOTES: usize = 2;
 
-/// The data that the agent writes before a recovery and relies on later: its note, and etcd's write-ahead log.
+/// The data that the agent writes before a recovery and relies on later: its durable note (`tandem-note.json`), and
+/// etcd's write-ahead log.
 #[derive(Clone, Copy, Debug)]
 enum Written {
     Note,
     Log,
 }
 
-/// The fault of the faulty program (see [`faulty`]) that delays the agent after it has written its note.
+/// The name of the fault (see [`faulty`]) that delays the agent after it has written its durable note.
 const WAIT_AFTER_NOTE: &str = "test-wait-after-note";
 
 impl Written {
-    /// Returns the fault of the faulty program that skips the sync of this data.
+    /// Returns the name of the fault (see [`faulty`]) that skips the sync of this data.
     fn switch(self) -> &'static str {
         match self {
             Self::Note => "test-skip-note-sync",
@@ -43,7 +44,7 @@ impl Written {
         }
     }
 
-    /// Returns the log line that follows the write of this data. For the note only the faulty program logs one. It
+    /// Returns the log line that follows the write of this data. For the note only a program with faults logs one. It
     /// then waits, because the next sync of anything would include the note.
     fn told_by(self) -> &'static str {
         match self {
@@ -157,8 +158,8 @@ fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
     Ok(committed.is_none_or(|committed| committed < advanced_to))
 }
 
-/// Returns the agent's note on the node's disk. The text is empty if there is none. Only the note's completeness and
-/// age matter here.
+/// Returns the agent's durable note on the node's disk. The text is empty if there is none. Only the note's
+/// completeness and age matter here.
 fn note(lab: &Lab, node: Node) -> Result<String> {
     host::must(
         lab,
