@@ -1,12 +1,12 @@
 //! The bounds of a search: the numbers of faults and writes, and the rarer things that can happen.
 
-/// The bounds of a search.
+/// The events that a search of the model may use, and the numbers that limit it.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
 pub struct Bounds {
     pub faults: u8,
     pub writes: u8,
-    /// Lets an etcd that lost its leader give no answer, as from 3.5 on.
+    /// Lets an etcd that lost its leader refuse to answer, as etcd does since 3.5.
     pub silent_without_leader: bool,
     /// Lets operators act: standby, shutdown, and the confirmed recovery.
     pub operators: bool,
@@ -14,33 +14,38 @@ pub struct Bounds {
     pub blank: bool,
     /// Lets a power cut take a machine's disk with it.
     pub disks: bool,
-    /// Lets an operator unblock a node that boots alone (`pcs quorum unblock`); that costs no fault.
+    /// Lets an operator unblock the quorum of a node that boots alone (`pcs quorum unblock`). The unblocking costs no
+    /// fault.
     pub unblocks: bool,
     /// Lets fencing take longer than the agent waits for a silent etcd.
     pub slow_fencing: bool,
-    /// Lets steps of the other node, and not only faults, come between any two effects: no atomic steps.
+    /// Lets a step of the other node come between any two effects of a node's plan. Without it only faults come there.
     pub fine: bool,
     /// Lets Pacemaker and Corosync end on a node while its etcd runs, and start again in the same boot.
     pub stacks: bool,
-    /// Lets a start of etcd outlive its agent.
+    /// Lets a start of etcd survive the agent that began it.
     pub launches: bool,
     /// Lets a power cut leave data that looks whole but from which etcd cannot start.
     pub damage: bool,
     /// Lets the disk of a node's data be missing after a power cut, and be mounted later.
     pub unmounts: bool,
-    /// Lets a sole voter acknowledge a write before it is on disk, as etcd did before 3.5.5 and 3.4.21.
+    /// Lets a sole voter acknowledge a write before the write is on disk, as etcd did before 3.5.5 and 3.4.21.
     pub acks_before_sync: bool,
-    /// The number of failed starts, beyond those in vain, after which Pacemaker starts no more; 0 is no limit.
+    /// The number of counted failed starts after which Pacemaker starts no more on a node; 0 is no limit. The agent's
+    /// limit of starts in vain is reached separately.
     pub threshold: u8,
-    /// Keeps dead variables ([`super::reduce::dead_variables`]): more states, and the same verdict.
+    /// Disables the reduction [`super::reduce::dead_variables`]. The search then has more states, and the same verdict.
     pub keeps_dead: bool,
-    /// Counts forks instead of ranking them: more states, and one more invariant ([`super::model::agent::check`]).
+    /// Keeps the counts of forks instead of replacing them with ranks. The search then has more states, and asserts one
+    /// more invariant ([`super::model::agent::check`]).
     pub counts_forks: bool,
     /// Has Pacemaker run a promotable clone, and promote and demote its instances.
     pub promotable: bool,
-    /// Adds two histories to the initial states, and lets an operator choose between histories (`etcd_primary`).
+    /// Adds states to the initial ones in which the two nodes hold separate histories. Lets an operator choose one of
+    /// them (`etcd_primary`).
     pub chooses: bool,
-    /// Lets an operator, or a program for the operator, choose the data that counts (`force_new_cluster`).
+    /// Lets an operator, or a program for the operator, choose the node with the data that counts
+    /// (`force_new_cluster`).
     pub tells: bool,
     /// Lets an operator have Pacemaker forget a node that is gone (`pcs cluster node remove`).
     pub forgets: bool,
@@ -48,28 +53,29 @@ pub struct Bounds {
     pub others_promote: bool,
     /// Lets an operator remove the voter that follows, with `etcdctl`.
     pub others_remove: bool,
-    /// Lets survivors continue without a restart (`recovery=standin`).
+    /// Lets a survivor continue without a restart of its etcd (`recovery=standin`).
     pub vote_proxies: bool,
-    /// Adds a third voter outside of the pair (`etcd_guest`), which may be lost and come back.
+    /// Adds a third voter outside of the two nodes (`etcd_guest`). It may be lost and come back.
     pub third_voter: bool,
-    /// Lets disks be put back and copied, and has positions count. Logs are not folded, forks are counted, and a search
-    /// begins with a history in which the second voter joined the first.
+    /// Lets disks be put back to an earlier state or be copied. Positions in the log count, logs are not folded, and
+    /// forks are counted. The search begins with a history in which the second voter joined the first.
     pub puts_back: bool,
-    /// The number of terms that may begin after the first one in a log; with 0, a leader begins no term. Only with
-    /// `puts_back`.
+    /// The number of terms that may begin after the first one in a log. With 0, a leader begins no term. It counts only
+    /// with `puts_back`.
     pub terms: u8,
-    /// Lets an observation miss a fact (the CIB, the note, the data, the container, either etcd), and Pacemaker erase a
-    /// node's record from the CIB.
+    /// Lets an observation miss one fact: the CIB, the durable state, the data, the container, or either etcd. Also
+    /// lets Pacemaker erase a node's record from the CIB.
     pub hides: bool,
-    /// Lets users lose a node. Only with a primary does a decision of Tandem depend on that.
+    /// Lets the users of etcd lose the connection to a node. A decision of Tandem depends on that only if a primary is
+    /// configured.
     pub cuts_users: bool,
-    /// Lets the two etcds lose each other while the nodes do not. Only with a primary does a decision of Tandem depend
-    /// on that.
+    /// Cuts the network between the two etcds while Pacemaker's network works. A decision of Tandem depends on that
+    /// only if a primary is configured.
     pub parts_etcd: bool,
-    /// The node that is to lead (`configured_primary`).
+    /// The index of the node that is to lead (`configured_primary`). `None` configures no primary.
     pub primary: Option<u8>,
-    /// Keeps the primary's history where two meet (`two_histories=primary`), and lets the nodes' parameters differ in
-    /// that.
+    /// Keeps the primary's history if the nodes hold two (`two_histories=primary`). Lets that parameter differ between
+    /// the nodes.
     pub two_histories: bool,
     /// Has a node that boots without its peer ask the peer's BMC (`lone_boot=sole_voter`).
     pub lone_boot: bool,
@@ -115,12 +121,13 @@ impl Bounds {
         }
     }
 
-    /// Returns whether rules read the nodes' names: the order in which two blank nodes begin, or the primary.
+    /// Returns whether rules of this search read the nodes' names. They order two blank nodes by name, and a primary is
+    /// a name.
     pub fn names_nodes(&self) -> bool {
         self.blank || self.primary.is_some()
     }
 
-    /// Returns bounds that allow all that a scenario can contain.
+    /// Returns bounds that allow every move that a scenario file can contain.
     pub fn for_scenarios() -> Self {
         Self {
             faults: u8::MAX,

@@ -27,7 +27,7 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// Prints lines of a result.
+/// Prints the result of a subcommand.
 fn say(lines: impl Display) -> Result<(), Failure> {
     Ok(output::say(lines)?)
 }
@@ -86,7 +86,7 @@ struct SaveArgument {
 }
 
 impl SaveArgument {
-    /// Saves `trace`, the way to `what`.
+    /// Saves `trace`, which leads to the violation `what`, as a scenario. Returns the failure that names the file.
     fn save(&self, what: &str, trace: &Trace) -> Result<Failure, Failure> {
         std::fs::write(&self.save, scenario::format(trace))?;
         Ok(Failure(format!("{what}; the way to it is saved as {}", self.save.display())))

@@ -53,12 +53,14 @@ use store::decided;
 use store::intern::{self, Interner};
 use strategy::Strategy;
 
-/// The tables behind the numbers in states, and the decisions taken so far. The threads of a search share them.
+/// The values that states refer to by number, and the decisions taken so far. The threads of a search share the
+/// numbers.
 #[derive(Clone, Debug)]
 pub struct Sim {
     pub bounds: Bounds,
     pub mutant: Mutant,
-    /// The algorithm that decides. The invariants are asserted only for the real core; the others are only measured.
+    /// The rules by which the nodes decide. The invariants are asserted only for Tandem's own rules
+    /// ([`Strategy::Tandem`]).
     pub strategy: Strategy,
     pub logs: Logs,
     pub records: Interner<Option<PublishedState>>,
@@ -67,18 +69,19 @@ pub struct Sim {
     pub progresses: Interner<Progress>,
     pub todos: Interner<Todo>,
     pub plans: steps::Plans,
-    /// The reasons of all decisions. Tests of coverage read them.
+    /// The reasons of all decisions so far. Tests use them to find reasons that no search gives.
     pub said: Interner<Option<Reason>>,
     pub decided: decided::Decided,
     pub renamings: Interner<rename::Renaming>,
-    /// The numbers under other names: the first index is the renaming and the table, the second the number.
+    /// The number that a value gets when its names are changed. The first index is the renaming and the table, the
+    /// second is the old number.
     pub renamed: Vec<Vec<Option<intern::Id>>>,
-    /// Properties of interned values that the reductions read often, by table and number.
+    /// Properties of values that the reductions read often. The index is the table, then the value's number.
     pub known: [Vec<Option<known::Known>>; rename::TABLES],
 }
 
 impl Sim {
-    /// Creates the tables without values.
+    /// Creates the tables without any value.
     pub fn new(bounds: Bounds, mutant: Mutant) -> Self {
         let mut sim = Self {
             bounds,
@@ -104,7 +107,7 @@ impl Sim {
         sim
     }
 
-    /// Reads the numbers that other threads have assigned.
+    /// Reads the values to which other threads have assigned numbers.
     fn catch_up(&mut self) {
         self.logs.catch_up();
         self.records.catch_up();
@@ -116,13 +119,13 @@ impl Sim {
         self.add_plans();
     }
 
-    /// Returns whether the invariants are asserted.
+    /// Returns whether the invariants are asserted, which is so only for Tandem's own rules.
     pub fn judges(&self) -> bool {
         self.strategy == Strategy::Tandem
     }
 }
 
-/// A broken invariant, as a sentence.
+/// The description of a broken invariant, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 

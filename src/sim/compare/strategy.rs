@@ -9,7 +9,7 @@ use crate::decide::plan::{Decision, Effect, Exit, Phase, Plan, Progress, Request
 use crate::decide::reason::{Health, Reason};
 use crate::sim::model::reach::Links;
 
-/// The rules that decide.
+/// The rules by which the two nodes of a comparison decide: Tandem's, or those of another way to run two members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
     #[default]
@@ -20,21 +20,21 @@ pub enum Strategy {
     /// the entries that etcd itself knows to be committed. Each node's index is a sample that is up to 10 s old, and
     /// the two nodes do not sample at once. In the model, the second node's sample is the older one under writes.
     ShellAgent,
-    /// A controller with a configured primary. A node that does not see the other one continues at once. When they meet
-    /// again, the primary's data wins, and the primary gets leadership back.
+    /// A controller with a configured primary. A node that does not see the other node continues at once. When the two
+    /// nodes meet again, the primary's data wins, and the primary gets leadership back.
     ActiveActive,
-    /// The same with one leading node at a time: the secondary waits while its detector reports a partition. A node
-    /// that knows that its own links are cut waits, too.
+    /// A controller with a configured primary and one leading node at a time. The secondary waits while its detector
+    /// reports a partition. A node that knows that its own links are cut waits, too.
     ActivePassive(Detector),
 }
 
-/// The detector that reports partitions to a controller.
+/// The detector that reports network partitions to a controller of [`Strategy::ActivePassive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Detector {
     Right,
-    /// Reports a partition as a failure of the peer. A node knows its own links.
+    /// A detector that reports a partition as a failure of the peer. It reports a node's own cut links correctly.
     Wrong,
-    /// No detector: a silent peer counts as failed.
+    /// No detector: a controller takes a silent peer for failed.
     Off,
 }
 
@@ -69,14 +69,15 @@ pub const ALL: [(Strategy, &str, &str); 7] = [
     ),
 ];
 
-/// The configured primary.
+/// The name of the node that the controllers have as the primary.
 const PRIMARY: &str = "node1";
-/// The number of writes between the two nodes' samples.
+/// The number of writes by which the second node's sampled index is older than the first node's, in the shell agent's
+/// strategy.
 const SAMPLE_IS_OLDER_BY: u64 = 5;
 
 impl Strategy {
-    /// Returns whether Pacemaker runs the members, so that it fences lost nodes, and a node that boots waits for the
-    /// other one. The controllers count silent nodes as dead, and etcd by itself ignores them.
+    /// Returns whether Pacemaker runs the members under this strategy. Pacemaker fences lost nodes, and lets a node
+    /// that boots wait for the other one. The controllers count silent nodes as dead, and plain etcd ignores them.
     pub fn has_pacemaker(self) -> bool {
         matches!(self, Self::ShellAgent | Self::Tandem)
     }
@@ -85,7 +86,7 @@ impl Strategy {
         matches!(self, Self::ActiveActive | Self::ActivePassive(_))
     }
 
-    /// Decides one round. `links` is the report of a correct detector on this node.
+    /// Decides from one observation. `links` is the report of a correct partition detector on this node.
     pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress, links: Links) -> Decision {
         if self == Self::Tandem {
             return decide::decide(request, evidence, progress);
@@ -127,7 +128,7 @@ impl Strategy {
         }
     }
 
-    /// Starts from a voter's data while no cluster serves.
+    /// Plans the start of a node that holds a voter's data while no cluster serves.
     fn begin(self, evidence: &Evidence, own_index: u64, links: Links) -> Plan {
         let Some(cib) = evidence.cib.known() else { return exit(Exit::Retriable) };
         let peer_is_gone = cib.peer_node != PeerNode::Online;
@@ -153,8 +154,8 @@ impl Strategy {
         }
     }
 
-    /// Returns whether a controller without data begins a cluster. The primary does, and so does a node without its
-    /// peer.
+    /// Returns whether a controller on a node without data begins a new cluster. The primary does, and so does a node
+    /// without its peer.
     fn may_bootstrap(self, evidence: &Evidence, links: Links) -> bool {
         let is_blank = evidence.published_state().is_some_and(|record| record.disk == DataDir::Blank);
         let is_alone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
@@ -162,7 +163,7 @@ impl Strategy {
         self.is_controller() && is_blank && may
     }
 
-    /// Returns whether a controller continues without its peer.
+    /// Returns whether a controller may continue without its peer.
     fn may_go_on(self, evidence: &Evidence, links: Links) -> bool {
         let has_detector = matches!(self, Self::ActivePassive(Detector::Right | Detector::Wrong));
         let is_told = evidence.confirmation.known().is_some();
@@ -199,7 +200,7 @@ impl Strategy {
         }
     }
 
-    /// Returns whether a member that lost its leader is to be restarted as the only one.
+    /// Returns whether a member that lost its leader is to be restarted as the only member.
     fn claims(self, evidence: &Evidence, links: Links) -> bool {
         let is_gone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
         let has_served = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
@@ -217,7 +218,7 @@ fn are_two_histories(evidence: &Evidence) -> bool {
     evidence.own_etcd.known().is_some_and(leads_alone) && evidence.peer_etcd.known().is_some_and(leads_alone)
 }
 
-/// Ends the secondary's etcd and discards its data: of two histories the primary's stays.
+/// Ends the secondary's etcd and discards its data, because the primary's data wins. Does nothing on the primary.
 fn give_way(evidence: &Evidence) -> Plan {
     if evidence.me.name == PRIMARY {
         return exit(Exit::Success);
@@ -246,7 +247,8 @@ fn voters(disk: &DataDir) -> usize {
     }
 }
 
-/// Returns the index that the shell agent has sampled.
+/// Returns the index of a node's log as the shell agent has sampled it. On the secondary that index is
+/// [`SAMPLE_IS_OLDER_BY`] too low.
 fn sample(node: &str, disk: &DataDir) -> u64 {
     match disk {
         DataDir::Present(history) if node == PRIMARY => history.last_index,
@@ -264,19 +266,20 @@ fn run(mode: RunMode) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(mode)], 100, progress, Reason::NothingToDo)
 }
 
-/// Claims first. The shell agent continues once it sees that the claim is its own.
+/// Publishes that this node is to run standalone, before it does. The shell agent continues once it reads its own claim
+/// in the CIB.
 fn claim(evidence: &Evidence) -> Plan {
     let effects = vec![Effect::SetStandalone(Some(evidence.me.name.clone()))];
     Plan::then_look(effects, 100, Progress::enter(Phase::Announced, 0), Reason::NothingToDo)
 }
 
-/// Forces a new cluster as etcd itself does: entries that it does not know to be committed are dropped. The recorded
-/// fork represents the indices in the CIB, which show that the node continued.
+/// Forces a new cluster with etcd's own flag, which drops the entries that etcd does not know to be committed. The
+/// published fork replaces the shell agent's indices in the CIB, which show that the node continued.
 fn force(evidence: &Evidence) -> Plan {
     force_with(evidence, Vec::new())
 }
 
-/// Forces a new cluster with the whole log, as an elected Raft leader keeps it.
+/// Forces a new cluster that keeps the node's whole log, as a newly elected Raft leader does.
 fn force_all(evidence: &Evidence) -> Plan {
     force_with(evidence, vec![Effect::AdvanceCommit])
 }

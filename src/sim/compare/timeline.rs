@@ -14,11 +14,11 @@ use crate::sim::reduce::symmetry::canonical;
 use crate::sim::report::story;
 use crate::sim::{Bounds, Sim};
 
-/// A run that is measured.
+/// A timed sequence of faults that every strategy has to survive, so that the results can be compared.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub name: &'static str,
-    /// True if both nodes are blank and off at first.
+    /// True if both nodes are blank and off at the beginning of the run.
     pub is_new: bool,
     /// The events, each with its time in milliseconds.
     pub events: Vec<(u64, Move)>,
@@ -26,7 +26,7 @@ pub struct Script {
     pub clients: bool,
 }
 
-/// An event of a run.
+/// An event that happened in a run.
 #[derive(Clone, Debug)]
 pub struct TimelineStep {
     pub at_ms: u64,
@@ -35,19 +35,19 @@ pub struct TimelineStep {
     pub world: World,
 }
 
-/// The result of a run.
+/// The figures that a run is compared by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     pub acknowledged: u32,
     pub lost: u32,
     pub without_writes_ms: u64,
-    /// The most simultaneous writers.
+    /// The largest number of nodes that took writes at the same time.
     pub writers: usize,
     pub fences: u32,
     pub manual: u32,
-    /// True if a node takes writes at the end.
+    /// True if a node takes writes at the end of the run.
     pub serves: bool,
-    /// The node that leads at the end.
+    /// The index of the node that leads at the end of the run, or `None` if no node leads.
     pub leader: Option<usize>,
 }
 
@@ -57,8 +57,8 @@ const OPERATOR_S: u64 = 240;
 /// The time of the first fault: 50 ms after a client began a write.
 const FAULT_MS: u64 = 20_050;
 
-/// Returns the runs of the comparison. The first node leads. Faults come just after a write was acknowledged, before
-/// the follower has the commit index.
+/// Returns the runs of the comparison. Node1 leads at first. Each fault comes just after a write was acknowledged,
+/// before the follower has the commit index.
 pub fn scripts() -> Vec<Script> {
     let script = |name, events: &[(u64, Move)]| Script { name, is_new: false, events: events.to_vec(), clients: true };
     let new = |name, events: &[(u64, Move)]| Script { is_new: true, ..script(name, events) };
@@ -92,7 +92,7 @@ pub fn scripts() -> Vec<Script> {
     ]
 }
 
-/// Returns the time from when a move became possible until it happens.
+/// Returns the delay, in milliseconds, from the time when a move became possible until it happens.
 fn delay_ms(what: Move) -> u64 {
     match what {
         Move::Write | Move::CatchUp => 1_000,
@@ -127,7 +127,7 @@ fn begin_ms(begin: Begin) -> u64 {
     }
 }
 
-/// A run under way.
+/// A run that has not ended yet.
 struct Timeline<'a> {
     sim: &'a mut Sim,
     world: World,
@@ -135,13 +135,13 @@ struct Timeline<'a> {
     due: HashMap<Move, u64>,
     stays_off: [bool; 2],
     clients: bool,
-    /// The number of writes that a bit represents.
+    /// The number of writes that each bit of a set of writes represents.
     weights: [u32; 7],
     figures: Figures,
     steps: Vec<TimelineStep>,
 }
 
-/// Plays a script under a strategy.
+/// Plays a script with nodes that decide by `strategy`. Returns the events and the figures.
 pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<TimelineStep>, Figures) {
     let mut sim = Sim::new(Bounds::for_scenarios(), crate::sim::mutant::Mutant::None);
     sim.strategy = strategy;
@@ -206,8 +206,8 @@ impl Timeline<'_> {
         self.pass_to(end_ms);
     }
 
-    /// Returns whether a move may happen by itself. The script decides about the others, or these controllers do not
-    /// make them.
+    /// Returns whether a move may happen by itself. A move for which it returns false happens only if the script
+    /// contains it, or never in this comparison.
     fn is_wanted(&self, what: Move) -> bool {
         match what {
             Move::Write => self.clients,
@@ -252,8 +252,8 @@ impl Timeline<'_> {
         self.free_numbers();
     }
 
-    /// Returns the state as the next client sees it. Clients are on both sides of a partition: of two leaders each
-    /// takes every second write.
+    /// Returns the state from which the next client writes. Clients are on both sides of a partition. If two nodes
+    /// lead, each takes every second write.
     fn as_clients_see_it(&self, what: Move) -> World {
         let mut world = self.world;
         if what == Move::Write && (0..2).all(|n| reach::takes_writes(&world, n)) {
@@ -262,8 +262,8 @@ impl Timeline<'_> {
         world
     }
 
-    /// Frees numbers of writes, because there are few. A write that both nodes hold durably needs none, and two writes
-    /// that the same nodes hold share one.
+    /// Frees numbers of writes, because a state has only seven. A write that both nodes hold durably needs no number,
+    /// and two writes that the same nodes hold share one.
     fn free_numbers(&mut self) {
         canonical::absorb_writes(self.sim, &mut self.world);
         let held = self.world.nodes.map(|node| node.data.newest(&self.sim.logs).writes);
@@ -283,7 +283,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// Has an operator give up the lost data, if no node has a leader and the strategy has such a command.
+    /// Has an operator give up the lost data, if no node has a leader and the strategy has a command for that.
     fn operator_looks(&mut self) {
         for (n, accept_loss) in [(0, false), (1, false), (0, true), (1, true)] {
             if etcd::leader(&self.world).is_some() || self.figures.manual > 0 {
@@ -318,13 +318,13 @@ impl Timeline<'_> {
     }
 }
 
-/// The text before the table.
+/// The text that the printed comparison has before the table.
 const BEFORE_THE_TABLE: &str = "\
 One client writes once a second. What fails does so after 20 s, just after a write was acknowledged, and an operator comes
 to look after 240 s. node1 leads at first, and is the configured primary of those that have one. The seconds are the model's
 own (a boot takes 40 s, fencing 4 to 10 s): they compare, and measure nothing.
 ";
-/// The meaning of the columns, after the table.
+/// The meaning of the table's columns, which the printed comparison has after the table.
 const AFTER_THE_TABLE: &str = "\
 acknowledged      writes that the client was told are safe
 lost              how many of these are gone at the end, also those that an operator gave up
@@ -334,11 +334,11 @@ fences            running machines that fencing switched off
 manual            what an operator had to do
 leads             the node that leads at the end
 ";
-/// The text in place of the shell agent's figures for a new pair.
+/// The text that the table has in place of the shell agent's figures for a new pair of nodes.
 const HAS_ITS_DATA: &str = "OpenShift's installer makes its first member";
 
 impl Figures {
-    /// Returns how the run ended, in words.
+    /// Returns how a run ended, in words for the table.
     fn verdict(self) -> String {
         let said = [
             ("takes no writes", !self.serves),
@@ -350,7 +350,7 @@ impl Figures {
         if said.is_empty() { "serves".to_owned() } else { said.join(", ") }
     }
 
-    /// Returns the columns of a row.
+    /// Returns the figures of a run as the columns of a row of Markdown.
     fn row(self) -> String {
         let Self { acknowledged, lost, without_writes_ms, writers, fences, manual, leader, serves: _ } = self;
         let (seconds, leader) = (without_writes_ms / 1_000, leader.map_or("none", |n| NAMES[n]));
@@ -359,7 +359,7 @@ impl Figures {
     }
 }
 
-/// Returns the table, by which an operator compares the strategies.
+/// Returns the table by which an operator compares the strategies, with its explanations.
 pub fn table() -> String {
     use std::fmt::Write;
     let mut text = format!("{BEFORE_THE_TABLE}\n");

@@ -6,7 +6,8 @@ use super::judge::name_of;
 use super::machine::Device;
 use super::world::{BOOT, Happening, World};
 
-/// The time after a fault during which all machines run, armed and judged.
+/// The time from the end of a fault to the next one. It is long enough for every machine to boot and to be fed and
+/// judged.
 const PAUSE: Duration = BOOT.saturating_add(Duration::from_secs(25));
 
 impl World {
@@ -74,13 +75,14 @@ impl World {
         self.after(lasts + PAUSE, Happening::Fault);
     }
 
-    /// Chooses `wanted` machines.
+    /// Chooses `wanted` different machines at random.
     fn some(&mut self, wanted: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.options.members).collect();
         (0..wanted).map(|_| all.swap_remove(self.random.below(all.len()))).collect()
     }
 
-    /// Cuts some machines off from the others, and sets their wall clocks back.
+    /// Cuts the machines `some` off from all others, and sets their wall clocks back. `what` describes the fault in the
+    /// log.
     fn cut(&mut self, some: &[usize], what: &str) {
         let count = self.options.members;
         for at in 0..count {
@@ -97,7 +99,7 @@ impl World {
         self.cut_at = (some.len() < count / 2 + count % 2).then_some((self.now, left));
     }
 
-    /// Ends the current fault.
+    /// Ends the current fault, and starts the agents that it left stopped.
     pub(super) fn end_fault(&mut self) {
         self.log("the fault ends");
         self.judge.lossy = None;
@@ -118,7 +120,8 @@ impl World {
         }
     }
 
-    /// Counts a `LEFT` after a cut. The last one of a machine shows how long the list took.
+    /// Counts a `LEFT` event that machine `at` published after a cut. The last expected one shows how long the list
+    /// took.
     pub(super) fn note_left(&mut self, at: usize) {
         let Some((cut, open)) = &mut self.cut_at else { return };
         if open[at] > 0 {
@@ -129,7 +132,8 @@ impl World {
         }
     }
 
-    /// Asserts that all running machines see each other. Under loss the network may take longer than is promised.
+    /// Asserts that the running machines see each other unless they are cut off. Nothing is asserted under loss,
+    /// because the network may then take longer than is promised.
     pub(super) fn sees_all(&mut self) -> Result<(), String> {
         if self.options.loss > 0 || self.judge.lossy.is_some() {
             return Ok(());

@@ -5,26 +5,26 @@ use std::time::Duration;
 use super::machine::{Device, Machine, TIMEOUT};
 use crate::fencing_agent::core::Timing;
 
-/// The rounding, and the time of one event.
+/// The tolerance of a check of times: the rounding, and the duration of one event.
 const SLACK: Duration = Duration::from_millis(2);
-/// The time for which a majority that includes a faulty machine may stay unfed under loss, because it has no member to
-/// spare.
+/// The time for which a machine may stay unfed under loss, although a bare majority answers. A bare majority has no
+/// member to spare.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The real state of the network.
+/// The real state of the simulated network, by which the agents' outputs are judged.
 #[derive(Debug)]
 pub(super) struct Judge {
     pub(super) members: usize,
     pub(super) timing: Timing,
-    /// The time since which no datagram passes between two machines, in either direction.
+    /// The time since which two machines cannot exchange datagrams, for each pair. `None` if they can.
     pub(super) cut: Vec<Vec<Option<Duration>>>,
-    /// The time since which a machine does not reach the API server.
+    /// The time since which each machine does not reach the API server. `None` if it does.
     pub(super) no_api: Vec<Option<Duration>>,
-    /// The time since which no fault begins or ends.
+    /// The time of the last beginning or end of a fault.
     pub(super) settled: Duration,
-    /// The machine with links that lose most datagrams.
+    /// The index of the machine that loses most datagrams, if the current fault is of that kind.
     pub(super) lossy: Option<usize>,
-    /// The longest round trip.
+    /// The longest round trip that the network's delay allows.
     pub(super) round_trip: Duration,
     pub(super) loss: u8,
 }
@@ -34,13 +34,13 @@ impl Judge {
         self.members / 2 + 1
     }
 
-    /// Returns the latest time at which contact of two machines was possible.
+    /// Returns the latest time at which the machines `one` and `other` could reach each other.
     fn contact(&self, now: Duration, machines: &[Machine], one: usize, other: usize) -> Duration {
         let broken = [self.cut[one][other], machines[other].silent_since];
         broken.into_iter().flatten().min().unwrap_or(now)
     }
 
-    /// Returns the time after which a machine must not be fed.
+    /// Returns the latest time at which the watchdog of machine `at` may be fed.
     pub(super) fn bound(&self, now: Duration, machines: &[Machine], at: usize) -> Duration {
         let mut contacts: Vec<Duration> = (0..self.members)
             .map(|other| if other == at { now } else { self.contact(now, machines, at, other) })
@@ -52,7 +52,7 @@ impl Judge {
         by_quorum.max(by_tie) + self.timing.window + SLACK
     }
 
-    /// Asserts that an agent's deadline is not too late.
+    /// Asserts that the deadline up to which an agent lets its watchdog be fed is not too late.
     pub(super) fn deadline(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let (given, bound) = (machines[at].deadline, self.bound(now, machines, at));
         if given > bound.max(now) {
@@ -61,18 +61,18 @@ impl Judge {
         Ok(())
     }
 
-    /// Asserts that a machine may be fed now.
+    /// Asserts that the watchdog of machine `at` may be fed now.
     pub(super) fn fed(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let bound = self.bound(now, machines, at);
         if now > bound { Err(format!("fed, {:?} after its time", now.saturating_sub(bound))) } else { Ok(()) }
     }
 
-    /// Asserts that `V` may be written now.
+    /// Asserts that the agent of machine `at` may disarm its watchdog now, by writing `V`.
     pub(super) fn disarmed(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         if now > self.bound(now, machines, at) { Err("V is written without a quorum".to_owned()) } else { Ok(()) }
     }
 
-    /// Records a moment at which machines come, go, or are cut off.
+    /// Records that machines came, went or were cut off, and since when each machine has a quorum.
     pub(super) fn settle(&mut self, now: Duration, machines: &mut [Machine]) {
         self.settled = now;
         for at in 0..self.members {
@@ -90,13 +90,15 @@ impl Judge {
         self.members >= 4 && self.members.is_multiple_of(2)
     }
 
-    /// Returns whether a machine has had enough members for a while, without a gap.
+    /// Returns whether a machine has reached a quorum of members without a gap for long enough that its agent must
+    /// know.
     fn has_quorum(&self, now: Duration, machines: &[Machine], at: usize) -> bool {
         let settles = self.timing.window + self.round_trip + Duration::from_secs(1) + self.spare(machines);
         machines[at].quorum_since.is_some_and(|since| since + settles < now)
     }
 
-    /// Asserts of a machine at any moment that it is fed with a quorum, and reset without one.
+    /// Asserts that machine `at` is fed while it has a quorum, and reset while it has none. This must hold at any
+    /// moment.
     pub(super) fn machine(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let machine = &machines[at];
         let Device::Running { is_held, .. } = machine.device else { return Ok(()) };
@@ -110,15 +112,15 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns the time for which a quorum may be missed under loss. It is 0 while there are more members than a quorum
-    /// needs.
+    /// Returns the time for which datagram loss may hide a quorum from a machine. It is 0 if all machines answer and no
+    /// link is cut.
     fn spare(&self, machines: &[Machine]) -> Duration {
         let is_whole =
             self.loss == 0 || machines.iter().all(Machine::answers) && self.cut.iter().flatten().all(Option::is_none);
         if is_whole { Duration::ZERO } else { PATIENCE }
     }
 
-    /// Asserts that a machine may be reset.
+    /// Asserts that a watchdog may reset machine `at`: the machine has no quorum.
     pub(super) fn reset(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         if self.has_quorum(now, machines, at) {
             return Err("reset, although a quorum is there".to_owned());
@@ -126,7 +128,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Asserts that a machine may declare another one lost.
+    /// Asserts that machine `at` may declare machine `lost` as lost.
     pub(super) fn left(&self, now: Duration, machines: &[Machine], at: usize, lost: usize) -> Result<(), String> {
         if self.lossy.is_some_and(|lossy| [at, lost].contains(&lossy)) {
             let since =
@@ -148,7 +150,7 @@ impl Judge {
     }
 }
 
-/// Returns the name of a member by its number.
+/// Returns the name of the member with the index `at`.
 pub(super) fn name_of(at: usize) -> String {
     format!("node{}", at + 1)
 }

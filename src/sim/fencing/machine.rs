@@ -8,15 +8,16 @@ use crate::fencing_agent::core::{
     Agent, Name, NetworkRule, OnQuorumLoss, Settings, TieBreaker, TimingOverrides, Watchdog,
 };
 
-/// The time-out of the watchdog.
+/// The time after which a watchdog device resets a machine that is not fed.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
-/// The difference between the machine's wall clock and its own time at first.
+/// The difference between the machine's wall clock and its own time at the beginning of a run.
 const WALL: Duration = Duration::from_secs(1_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     Closed,
-    /// The device resets the machine unless it is fed again. Only an agent that holds it feeds it.
+    /// The device is armed, and resets the machine unless an agent feeds it. Only an agent that holds the device feeds
+    /// it.
     Running {
         fed: Duration,
         is_held: bool,
@@ -26,29 +27,33 @@ pub(super) enum Device {
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) agent: Option<Agent>,
-    /// The number of agents so far, so that an event for an earlier agent does not reach a later one.
+    /// The number of agents that the machine has started. An event that was meant for an earlier agent is dropped by
+    /// it.
     pub(super) life: u32,
-    /// The agent's number on disk.
+    /// The start counter that the agent keeps on disk.
     pub(super) number: u64,
     pub(super) wakes_at: Duration,
     pub(super) is_frozen: bool,
     pub(super) device: Device,
-    /// The time until which the feeding thread feeds.
+    /// The time until which the feeding thread may feed the watchdog.
     pub(super) deadline: Duration,
-    /// The time since which the machine does not answer: off, without an agent, or frozen.
+    /// The time since which the machine does not answer, because it is off, frozen or without an agent. `None` if it
+    /// answers.
     pub(super) silent_since: Option<Duration>,
-    /// The time since which the machine has a quorum, without a gap.
+    /// The time since which the machine has a quorum without a gap. `None` if it has none.
     pub(super) quorum_since: Option<Duration>,
-    /// The time by which the wall clock was set back.
+    /// The total time by which the machine's wall clock was set back.
     pub(super) set_back: Duration,
-    /// The time at which each open challenge was sent, by nonce (`sent`), and the newest nonce by receiver (`newest`).
+    /// The time at which each unanswered challenge was sent, by nonce (`sent`), and the newest nonce sent to each
+    /// machine (`newest`).
     pub(super) sent: BTreeMap<u64, Duration>,
     pub(super) newest: BTreeMap<usize, u64>,
-    /// The travel time of the answer that arrives now, with its challenge.
+    /// The time between the challenge and the answer that arrives now. 0 if none arrives.
     pub(super) under_way: Duration,
-    /// The bytes sent: in total, and at the beginning of the current ten seconds.
+    /// The number of bytes sent: in total, and up to the beginning of the current ten seconds.
     pub(super) bytes: (u64, u64),
-    /// The time since which each member is a suspect. Kept only while the machine's links lose datagrams.
+    /// The time since which the agent suspects each member. It is kept only while the machine's links lose most
+    /// datagrams.
     pub(super) suspects: BTreeMap<Name, Duration>,
 }
 
@@ -73,8 +78,8 @@ impl Machine {
         }
     }
 
-    /// Starts an agent as its service does: with the list from disk, a higher number, and a check whether the device
-    /// runs.
+    /// Starts an agent as its service does: with the member list from disk, a start counter one higher, and a check
+    /// whether the watchdog is armed.
     pub(super) fn start(&mut self, now: Duration, me: &Name, members: &[Name], mutant: Mutant) {
         self.life += 1;
         self.number += u64::from(mutant != Mutant::NumberReused || self.number == 0);
@@ -107,7 +112,7 @@ impl Machine {
         self.suspects.clear();
     }
 
-    /// Ends the agent without notice. The device keeps its state.
+    /// Ends the agent without notice to other members. The watchdog device stays armed or closed.
     pub(super) fn kill(&mut self, now: Duration) {
         self.agent = None;
         self.is_frozen = false;
@@ -118,12 +123,12 @@ impl Machine {
         }
     }
 
-    /// Returns the time that the agent reads.
+    /// Returns the time that the machine's agent reads from its clock.
     pub(super) fn clock(&self, now: Duration, mutant: Mutant) -> Duration {
         if mutant == Mutant::WallClock { (now + WALL).saturating_sub(self.set_back) } else { now }
     }
 
-    /// Returns the moment of the simulation for a time of the agent.
+    /// Returns the simulated time at which the agent's clock shows `agents`.
     pub(super) fn moment(&self, agents: Duration, mutant: Mutant) -> Duration {
         if mutant == Mutant::WallClock { (agents + self.set_back).saturating_sub(WALL) } else { agents }
     }

@@ -14,7 +14,7 @@ use mutant::Mutant;
 
 use crate::fencing_agent::core::{Event, Name};
 
-/// The options of a run. Equal options make equal runs.
+/// The options of a simulated run of fencing agents. Equal options make equal runs.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub members: usize,
@@ -24,35 +24,37 @@ pub struct Options {
     pub loss: u8,
     /// The longest travel time of a datagram. The shortest is half of it.
     pub delay: Duration,
-    /// True if there are faults other than loss and delay.
+    /// True if the run has other faults than loss and delay of datagrams.
     pub faults: bool,
     pub mutant: Mutant,
 }
 
-/// The result of a run.
+/// The result of a simulated run of fencing agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The first broken invariant, with its time and the fault at that time.
+    /// The first broken invariant, with its time and the fault at that time. `None` if none broke.
     pub fault: Option<String>,
     pub datagrams: u64,
-    /// The most that a machine has sent in a second, averaged over ten, with the headers of IP and UDP and the seal.
+    /// The largest number of bytes that a machine has sent per second, averaged over ten seconds. The headers of IP and
+    /// UDP and the seal are included.
     pub bytes_a_second: u64,
     pub resets: u64,
     pub left: u64,
     pub join: u64,
-    /// The longest time from a cut of the network to the `LEFT` of all that it cut off, on a machine with a quorum.
+    /// The longest time that a machine with a quorum took to publish `LEFT` for all machines that a cut of the network
+    /// separated.
     pub slowest_left: Duration,
-    /// The log of all machines, with the faults.
+    /// The log of all machines, with the beginning and end of each fault.
     pub log: Vec<String>,
 }
 
-/// Runs a network for as long as `options` ask, or until an invariant breaks.
+/// Runs a network for `options.minutes` of simulated time, or until an invariant breaks.
 pub fn run(options: &Options) -> Outcome {
     world::World::new(options.clone()).run()
 }
 
-/// Hands datagrams to one of three members, as if their seals had been opened. Returns the number of the agent's
-/// outputs. The first byte of each chooses the sender, and the time since the one before.
+/// Hands datagrams to one member of three, as if their seals had been checked. Returns the number of the agent's
+/// outputs. The first byte of each datagram chooses the sender, and the time since the datagram before.
 pub fn receive(datagrams: &[&[u8]]) -> usize {
     let names: Vec<Name> = ["a", "b", "c"].map(Name::from).to_vec();
     let mut machine = Machine::new();
@@ -71,7 +73,7 @@ pub fn receive(datagrams: &[&[u8]]) -> usize {
     asked
 }
 
-/// A sequence of numbers that depends only on its seed.
+/// A generator of pseudo-random numbers that depend only on the seed.
 #[derive(Clone, Debug)]
 struct Random(u64);
 

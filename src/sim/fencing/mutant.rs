@@ -4,34 +4,34 @@ use std::time::Duration;
 
 use crate::fencing_agent::core::{Datagram, Message, Name};
 
-/// A broken rule.
+/// A rule of `fencing-agent` that is broken on purpose. The simulation must catch each one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
     None,
-    /// An answer counts from its arrival.
+    /// An answer counts as contact from its arrival, instead of from the time at which its challenge was sent.
     CountedFromArrival,
-    /// Any answer of a member answers the newest challenge.
+    /// Any answer of a member counts as the answer to the newest challenge, whatever its nonce.
     NoNonce,
-    /// The health score lengthens the window.
+    /// The agent's health score lengthens the window for which a contact counts.
     ScoreMovesWindow,
-    /// The quorum is one of the members that the list shows.
+    /// A quorum is a majority of the members that are seen now, instead of all members of the list.
     QuorumOfSeen,
-    /// A device that was left running is fed before any contact.
+    /// A watchdog that an earlier agent left armed is fed before the new agent has reached any member.
     FedBeforeContact,
-    /// A signal to end writes `V` without a quorum.
+    /// An agent that is asked to end disarms the watchdog (`V`) although it has no quorum.
     VAfterLoss,
-    /// A start takes no list from disk.
+    /// An agent starts without the member list that it kept on disk.
     LastListIgnored,
-    /// A suspicion that is passed on confirms it.
+    /// A suspicion that a member only passes on counts as an independent confirmation.
     EchoConfirms,
-    /// Time is the wall clock's, which steps.
+    /// The agent reads the wall clock, which can be set back.
     WallClock,
-    /// A start takes the number of the last one.
+    /// A new agent uses the start counter of the agent before it.
     NumberReused,
 }
 
-/// All broken rules, with the names that the command takes.
+/// All broken rules, each with its name on the command line.
 pub const ALL: [(&str, Mutant); 10] = [
     ("counted-from-arrival", Mutant::CountedFromArrival),
     ("no-nonce", Mutant::NoNonce),
@@ -46,7 +46,7 @@ pub const ALL: [(&str, Mutant); 10] = [
 ];
 
 impl Mutant {
-    /// Returns the deadline that the feeding thread gets instead.
+    /// Returns the deadline that the mutant gives to the feeding thread in place of `deadline`.
     pub(super) fn deadline(self, deadline: Duration, under_way: Duration, score: u8, window: Duration) -> Duration {
         match self {
             _ if deadline.is_zero() => deadline,
@@ -56,8 +56,8 @@ impl Mutant {
         }
     }
 
-    /// Returns the datagram that arrives instead. `newest` is the nonce of the receiver's newest challenge of its
-    /// sender. `suspects` are all members that the sender suspects, on its own evidence or another's.
+    /// Returns the datagram that arrives in place of `payload`. `newest` is the nonce of the receiver's newest
+    /// challenge to the sender. `suspects` are all members that the sender suspects, on its own evidence or another's.
     pub(super) fn arriving(
         self,
         payload: Vec<u8>,

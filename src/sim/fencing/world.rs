@@ -11,16 +11,17 @@ use crate::fencing_agent::core::{
     ChangeKind, Datagram, Event, MemberState, Message, Name, Output, Timing, TimingOverrides,
 };
 
-/// The interval of the feeding thread.
+/// The interval at which the feeding thread feeds the watchdog.
 const FEEDS: Duration = Duration::from_secs(1);
 /// The time that a machine takes to boot.
 pub(super) const BOOT: Duration = Duration::from_secs(20);
-/// The number of datagrams per one that is delivered a second time, much later.
+/// One of this many datagrams is delivered a second time, much later.
 const COPIES: usize = 200;
-/// The size of the headers of IP and UDP, and of the seal: a name, a boot, a counter and a tag.
+/// The number of bytes that each datagram has in addition to its payload: the headers of IP and UDP, and the seal with
+/// a name, a boot, a counter and a tag.
 const AROUND: u64 = 28 + 56;
 
-/// An event that happens at a time.
+/// An event of the simulation. The queue has the time of each.
 #[derive(Debug)]
 pub(super) enum Happening {
     Wake { at: usize, life: u32, meant: Duration },
@@ -47,9 +48,10 @@ pub(super) struct World {
     queue: BTreeMap<(Duration, u64), Happening>,
     sequence: u64,
     pub(super) outcome: Outcome,
-    /// The current fault, for the report.
+    /// The description of the current fault, for the log and the report.
     pub(super) fault: String,
-    /// The time at which the network was cut, and the number of `LEFT` that each machine with a quorum has to publish.
+    /// The time at which the network was cut, and for each machine the number of `LEFT` events that it has yet to
+    /// publish.
     pub(super) cut_at: Option<(Duration, Vec<usize>)>,
 }
 
@@ -167,7 +169,7 @@ impl World {
         self.judge.settle(self.now, &mut self.machines);
     }
 
-    /// Postpones an event for a frozen process.
+    /// Puts an event that a frozen process cannot handle back into the queue.
     fn again(&mut self, what: Happening) {
         self.after(Duration::from_millis(50), what);
     }
@@ -212,7 +214,7 @@ impl World {
         suspects.map(|member| member.name).collect()
     }
 
-    /// Hands an event to an agent, and performs its outputs.
+    /// Hands an event to the agent of machine `at`, performs the agent's outputs, and judges the result.
     pub(super) fn give(&mut self, at: usize, event: Event) -> Result<(), String> {
         let mutant = self.options.mutant;
         let clock = self.machines[at].clock(self.now, mutant);
@@ -232,7 +234,8 @@ impl World {
         Ok(())
     }
 
-    /// Feeds by a quorum of the members that the list shows.
+    /// Sets the deadline of machine `at` by a majority of the members that its agent sees (see
+    /// [`Mutant::QuorumOfSeen`]).
     fn feed_by_seen(&mut self, at: usize) -> Result<(), String> {
         let Some(members) = self.machines[at].agent.as_ref().map(|agent| agent.snapshot(self.now).members) else {
             return Ok(());

@@ -17,28 +17,29 @@ use super::store::hash::Fast;
 use mutant::Mutant;
 use world::{TOOLS, World};
 
-/// The result of a search.
+/// The result of a search through the changes of an etcd's members.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: usize,
     pub elapsed: Duration,
-    /// The first broken invariant, and the way there.
+    /// The first broken invariant, and the events that led to it. `None` if none broke.
     pub wrong: Option<(String, Vec<String>)>,
-    /// The way to a replacement that no way ends, if there is one.
+    /// The events that lead to a state in which the replacement of a member can never end. `None` if every replacement
+    /// can end.
     pub endless: Option<Vec<String>>,
 }
 
 impl Outcome {
-    /// Returns the fault, in words.
+    /// Returns a description of what the search found wrong, or `None` if nothing is wrong.
     pub fn fault(&self) -> Option<&str> {
         let endless = self.endless.is_some().then_some("a replacement that is called again does not end");
         self.wrong.as_ref().map(|(what, _)| what.as_str()).or(endless)
     }
 }
 
-/// Searches all clusters of `voters`, with as many wanted members as there are, and with one fewer. Half of them are
-/// searched in a thread of their own.
+/// Searches all clusters with a number of voters in `voters`, once with as many wanted members and once with one fewer.
+/// Two threads search half of the clusters each.
 pub fn check(voters: RangeInclusive<u8>, faults: u8, mutant: Mutant) -> Outcome {
     let began = Instant::now();
     let wanted = |count: u8| (count.saturating_sub(1).max(1)..=count).map(move |wanted| (count, wanted));
@@ -77,9 +78,9 @@ struct Search {
     mutant: Mutant,
     numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
     worlds: Vec<World>,
-    /// The state from which each state was first reached.
+    /// The number of the state from which each state was first reached.
     parents: Vec<u32>,
-    /// The edges (from, to) that a way to the end may take.
+    /// The moves between states, as pairs (from, to), on which the end of a replacement may rely.
     edges: Vec<(u32, u32)>,
     returns: usize,
 }
@@ -135,7 +136,7 @@ impl Search {
         }
     }
 
-    /// Returns the events on the way to a state.
+    /// Returns the events that lead from the initial state to the state `to`.
     fn way(&self, to: u32) -> Vec<String> {
         let mut numbers = vec![to];
         while let Some(last) = numbers.last().copied().filter(|last| *last != 0) {
@@ -155,8 +156,8 @@ impl Search {
         numbers.windows(2).map(step).collect()
     }
 
-    /// Returns the way to a state from which no way leads to the end of every replacement while the members to be
-    /// replaced stay lost.
+    /// Returns the events that lead to a state from which some replacement cannot end while the member that it replaces
+    /// stays lost. Returns `None` if there is no such state.
     fn endless(&self) -> Option<Vec<String>> {
         let count = self.worlds.len();
         let mut sizes = vec![0_u32; count + 1];

@@ -6,13 +6,14 @@ use super::world::{Condition, Errand, Member, PLACES, Phase, Stage, TOOLS, World
 use crate::decide::may_stop::{Answer, may_stop_among};
 use crate::decide::members::{Forbidden, MemberStep, Next, next, quorum};
 
-/// A broken invariant, as a sentence.
+/// The description of a broken invariant, as a sentence.
 pub(super) type Wrong = String;
 
-/// The move that brings a member to be replaced back. It may happen, and no replacement may count on it.
+/// The move in which a lost member comes back while it is to be replaced. It may happen, but the end of a replacement
+/// must not rely on it.
 pub(super) const RETURNS: &str = "the old one is back";
 
-/// Passes each state that can follow `world` to `found`, or the invariant that the move breaks.
+/// Passes each move that can follow `world` to `found`: its name, and the next state or the invariant that it breaks.
 pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Result<World, Wrong>)) {
     for tool in 0..TOOLS {
         tools(world, tool, mutant, &mut found);
@@ -27,7 +28,7 @@ pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Re
 
 type Found<'a> = &'a mut dyn FnMut(&str, Result<World, Wrong>);
 
-/// Returns the places of members that differ.
+/// Returns the listed members with their places in the state, and of equal members only the first.
 fn places(world: &World) -> impl Iterator<Item = (usize, Member)> {
     let differs = |at: &usize| *at == 0 || world.members[*at] != world.members[*at - 1];
     (0..PLACES).filter(differs).map(|at| (at, world.members[at])).filter(|(_, member)| member.is_listed())
@@ -103,7 +104,8 @@ fn locked(world: &World, tool: usize) -> World {
     World { lock: u8::try_from(tool).ok(), ..world.with_tool(tool, |tool| tool.phase = Phase::Locked) }
 }
 
-/// Has the operator call a tool for any errand. A call that finds the lock taken is refused, and changes nothing.
+/// Has the operator call `tool` for each of its tasks. A call that finds the lock taken is refused, and changes
+/// nothing.
 fn call(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     for (at, member) in places(world) {
         let named = world.with_member(at, member.as_subject(tool)).with_tool(tool, |tool| tool.errand = Errand::Stop);
@@ -135,7 +137,7 @@ fn done(world: &World, tool: usize) -> World {
     World { lock, ..world }
 }
 
-/// Stops a node if the rules answer yes. Both happen in the same moment.
+/// Stops the member that `tool` asks about if the rules allow it. The answer and the stop happen in the same moment.
 fn stop(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     let place = (0..PLACES).find(|at| world.members[*at].is_listed() && world.members[*at].is_subject(tool));
     let Some(place) = place else { return found("a node is gone", Ok(done(world, tool))) };
@@ -190,8 +192,8 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     found("a tool looks", Ok(next));
 }
 
-/// Performs the step as etcd does: it takes whatever a majority commits, but adds no member next to a voter that is
-/// down.
+/// Performs the next step of `tool` as etcd does. etcd accepts every change that a majority commits, but adds no member
+/// while a voter is down.
 fn act(world: &World, tool: usize) -> Result<World, Wrong> {
     let own = world.tools[tool];
     let mut next = world.unaimed(tool).with_tool(tool, |tool| {
@@ -264,8 +266,8 @@ fn keeps_its_size(before: &World, after: &World) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Returns whether `tool` has nothing left to do: it is done, was never called, or a rule forbids its step that only
-/// another wish changes.
+/// Returns whether `tool` has nothing left to do. It is done or was never called, or a rule forbids its step until
+/// another tool is called.
 pub(super) fn has_ended(world: &World, tool: usize) -> bool {
     let own = world.tools[tool];
     if own.errand != Errand::Replace || own.phase == Phase::Done {
@@ -291,7 +293,7 @@ pub(super) fn has_ended(world: &World, tool: usize) -> bool {
     }
 }
 
-/// Returns whether no tool will promote this learner any more.
+/// Returns whether no tool is left that could promote the learner `member`.
 fn has_no_tool(world: &World, member: Member) -> bool {
     (0..TOOLS).all(|tool| !member.is_new(tool) || world.tools[tool].phase == Phase::Done)
 }

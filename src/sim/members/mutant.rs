@@ -3,7 +3,7 @@
 
 use crate::decide::members::{Forbidden, Health, MachineState, Member, MemberStep, Membership, Next, Wish};
 
-/// A broken rule.
+/// A rule about changes of etcd's members that is broken on purpose. The search must catch each one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
@@ -31,7 +31,7 @@ pub enum Mutant {
     DeadGoesLast,
 }
 
-/// All broken rules, with the names that the command takes.
+/// All broken rules, each with its name on the command line.
 pub const ALL: [(&str, Mutant); 21] = [
     ("room-for-two-more", Mutant::RoomForTwoMore),
     ("second-learner", Mutant::SecondLearner),
@@ -57,7 +57,7 @@ pub const ALL: [(&str, Mutant); 21] = [
 ];
 
 impl Mutant {
-    /// Changes the membership that the rules see.
+    /// Changes the membership that the rules see, as the mutant requires.
     pub(super) fn distort(self, membership: &mut Membership) {
         let all = membership.members.iter_mut();
         match self {
@@ -83,7 +83,7 @@ impl Mutant {
         }
     }
 
-    /// Returns the step that is taken instead of the right one.
+    /// Returns the step that the mutant takes in place of `next`.
     pub(super) fn instead(self, next: Next, seen: &Membership, wish: &Wish) -> Next {
         match (next, wish) {
             (Next::Step(MemberStep::Remove(_), passed), Wish::Replace { new, .. })
@@ -95,7 +95,7 @@ impl Mutant {
         }
     }
 
-    /// Returns whether the mutant overrides this refusal.
+    /// Returns whether the mutant ignores this refusal of the rules.
     pub(super) fn passes_over(self, refusal: &Forbidden) -> bool {
         self == Self::HealthyBeforeSick && matches!(refusal, Forbidden::UnhealthyFirst { .. })
     }

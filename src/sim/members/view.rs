@@ -4,17 +4,17 @@ use super::mutant::Mutant;
 use super::world::{Condition, Errand, Member, Stage, TOOLS, World};
 use crate::decide::members::{self, Health, MachineState, Membership, Newcomer, Wish, Words};
 
-/// The number of entries that a learner may lack.
+/// The number of log entries that a learner may lack and still be promoted.
 const MOST: u64 = 100;
-/// The id of a member that is not listed.
+/// A member id that the cluster does not list.
 const NOBODY: u64 = 99;
 
-/// Returns the place of a member in the state, from the id in an observation.
+/// Returns the place of the member `id` in the state. An observation numbers the members from 1 by their places.
 pub(super) fn place(id: u64) -> usize {
     usize::try_from(id).unwrap_or_default().saturating_sub(1)
 }
 
-/// Returns the membership that `tool` observes now. Ids are places of this state.
+/// Returns the membership that `tool` observes now. The members' ids are their places in `world`, from 1.
 pub(super) fn look(world: &World, tool: usize, mutant: Mutant) -> Membership {
     let is_stale = mutant == Mutant::StaleListBelieved;
     let ids = 1..;
@@ -49,12 +49,12 @@ pub(super) fn look(world: &World, tool: usize, mutant: Mutant) -> Membership {
     membership
 }
 
-/// Returns whether writes are committed.
+/// Returns whether enough voters live to commit writes.
 pub(super) fn has_majority(world: &World) -> bool {
     world.living_voters() >= members::quorum(world.voters())
 }
 
-/// Returns whether the member was in the list before the last change.
+/// Returns whether `member` was in the member list before the last change of the list.
 fn was_listed(member: Member) -> bool {
     member.is_gone() || member.is_listed() && (member.votes() || !member.is_recent())
 }
@@ -92,7 +92,8 @@ fn newcomer_url(tool: usize) -> String {
     format!("new{tool}")
 }
 
-/// Returns the wish of `tool`, with the ids of this observation.
+/// Returns the change that `tool` was called for, with the ids of the current observation. Returns `None` if it was
+/// called for none.
 pub(super) fn wish(world: &World, tool: usize) -> Option<Wish> {
     let subject = subject(world, tool);
     let new = Newcomer { name: "new".to_owned(), peer_url: newcomer_url(tool) };
@@ -105,7 +106,7 @@ pub(super) fn wish(world: &World, tool: usize) -> Option<Wish> {
     }
 }
 
-/// Returns the id of the member that `tool` was called for, while it is listed.
+/// Returns the id of the member that `tool` was called for, or `None` once the cluster does not list it.
 pub(super) fn subject(world: &World, tool: usize) -> Option<u64> {
     let ids = 1..;
     let mut members = ids.zip(world.members);

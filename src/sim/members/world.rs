@@ -1,12 +1,12 @@
 //! A state: members as small numbers in order, so that states which differ only by names are one.
 
-/// The number of members that a state has room for. These are five voters, one more that may be added, one that a
-/// broken rule adds, and one that was removed a moment ago.
+/// The number of members that a state has room for. They are five voters, one that a replacement adds, one that a
+/// broken rule adds, and one that was just removed.
 pub(super) const PLACES: usize = 8;
-/// The number of tools.
+/// The number of tools that change the members at the same time.
 pub(super) const TOOLS: usize = 2;
 
-/// The state of a member, in bits. The order of the numbers is the order of the members.
+/// The state of one member, as bits. A state keeps its members ordered by this number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Member(u32);
 
@@ -14,19 +14,19 @@ const THERE: u32 = 1;
 const VOTER: u32 = 1 << 1;
 const LEADER: u32 = 1 << 2;
 const DELETED: u32 = 1 << 3;
-/// The member was removed, and not every member has applied that yet.
+/// The bit of a member that was removed while not every other member has applied that.
 const GONE: u32 = 1 << 4;
-/// The last change was about the member.
+/// The bit of a member that the last change of the member list was about.
 const RECENT: u32 = 1 << 5;
 const CONDITION: u32 = 6;
 const STAGE: u32 = 8;
-/// The bits of each tool: the member that it was called for, the one that it adds, and the one that its next step is
-/// about.
+/// The first of the bits that each tool sets on members: the one that it was called for (`SUBJECT`), adds (`NEW`), or
+/// is about to change (`AIM`).
 const SUBJECT: u32 = 10;
 const NEW: u32 = 12;
 const AIM: u32 = 14;
 
-/// The fault of a member's machine, and what a tool can observe of it.
+/// The condition of a member's machine, and whether a tool can find it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     Up,
@@ -37,12 +37,12 @@ pub(super) enum Condition {
     HiddenDown,
 }
 
-/// The part of the data that a member has.
+/// The part of the cluster's data that a member has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Unstarted,
     Behind,
-    /// Caught up in this observation, and not in the one before.
+    /// The member has caught up in the last observation, but not in the one before.
     Near,
     Whole,
 }
@@ -69,7 +69,7 @@ impl Member {
         self.0 & bits == bits
     }
 
-    /// Returns whether the member is in the member list.
+    /// Returns whether etcd's member list contains the member.
     pub(super) fn is_listed(self) -> bool {
         self.has(THERE) && !self.has(GONE)
     }
@@ -116,7 +116,7 @@ impl Member {
         }
     }
 
-    /// Returns whether the member takes part in elections and commits.
+    /// Returns whether the member is up, so that it takes part in elections and commits.
     pub(super) fn lives(self) -> bool {
         matches!(self.condition(), Condition::Up | Condition::HiddenUp) && self.stage() != Stage::Unstarted
     }
@@ -182,7 +182,7 @@ impl Member {
         Self(self.0 & !(FIRST | FIRST << 1) | (self.0 & FIRST) << 1 | self.0 >> 1 & FIRST)
     }
 
-    /// Clears the marks of a finished tool, because they no longer count.
+    /// Clears the bits that `tool` has set on the member, because a finished tool does not need them.
     fn forgotten(self, tool: usize) -> Self {
         let of_tool = 1 << bit(tool);
         self.without(of_tool << SUBJECT | of_tool << NEW | of_tool << AIM)
@@ -193,7 +193,7 @@ fn bit(tool: usize) -> u32 {
     u32::from(tool != 0)
 }
 
-/// The task of a tool.
+/// The task that a tool is called for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Errand {
     #[default]
@@ -205,19 +205,19 @@ pub(super) enum Errand {
     Add,
 }
 
-/// The progress of a tool.
+/// The progress of a tool with its task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Phase {
     #[default]
     Idle,
     /// The tool holds the lock, and observes next.
     Locked,
-    /// The tool has observed, and takes this step next.
+    /// The tool has observed that it may add a learner, and does so next. The three variants below are alike.
     Adds,
     Promotes,
     HandsOver,
     Removes,
-    /// The tool was killed or refused, and may be called again.
+    /// The tool was killed or refused its task, and may be called again.
     Stopped,
     Done,
 }
@@ -232,20 +232,21 @@ impl Phase {
 pub(super) struct Tool {
     pub(super) errand: Errand,
     pub(super) phase: Phase,
-    /// True if an operator allowed fewer voters.
+    /// True if an operator allowed the tool to leave fewer voters than wanted.
     pub(super) word: bool,
-    /// True if the next step relies on that permission.
+    /// True if the tool's next step is allowed only because an operator accepted fewer voters.
     pub(super) uses_word: bool,
 }
 
-/// The whole state.
+/// The whole state of the model of member changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct World {
     pub(super) members: [Member; PLACES],
     pub(super) tools: [Tool; TOOLS],
     pub(super) lock: Option<u8>,
     pub(super) wanted: u8,
-    /// The numbers of faults, crashes of tools, and deletions of Machines that are left.
+    /// The number of faults of members that may still happen (`faults`). `crashes` is the number of kills of tools, and
+    /// `deletions` of deleted Machines.
     pub(super) faults: u8,
     pub(super) crashes: u8,
     pub(super) deletions: u8,
@@ -272,12 +273,12 @@ impl World {
         self.listed().filter(|member| member.votes() && member.lives()).count()
     }
 
-    /// Returns the number of voters that live and have all of the data.
+    /// Returns the number of living voters that hold all of the data.
     pub(super) fn copies(&self) -> usize {
         self.listed().filter(|member| member.votes() && member.lives() && member.stage() == Stage::Whole).count()
     }
 
-    /// Returns whether a tool is to replace the member.
+    /// Returns whether a tool was called to replace `member`.
     pub(super) fn is_to_be_replaced(&self, member: Member) -> bool {
         (0..TOOLS).any(|tool| member.is_subject(tool) && self.tools[tool].errand == Errand::Replace)
     }
@@ -286,7 +287,7 @@ impl World {
         !self.members.iter().any(|member| member.is_recent())
     }
 
-    /// Returns whether a tool has observed and not acted yet. Then only tools move.
+    /// Returns whether a tool has observed and not acted yet. While it returns true, only the tools move.
     pub(super) fn acts(&self) -> bool {
         self.tools.iter().any(|tool| tool.phase.has_step())
     }
@@ -316,7 +317,7 @@ impl World {
         self
     }
 
-    /// Returns the representative of all states that differ only by names.
+    /// Returns the one state that represents all states that differ from this one only by names of members or tools.
     pub(super) fn in_order(mut self) -> Self {
         if self.tools[0] > self.tools[1] {
             self.tools.swap(0, 1);

@@ -4,26 +4,27 @@ use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation};
 use crate::sim::store::intern::Id;
 
-/// An action of the agent that is under way.
+/// An action of Pacemaker that the resource agent performs in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Action {
     pub request: Request,
     pub notify: Vars,
     pub progress: Id,
-    /// The number of the plan that the agent performs, and how many of its effects are done; none between rounds.
+    /// The number of the plan that the agent performs, and the number of its effects that are done. `None` before the
+    /// next decision.
     pub plan: Option<(Id, u8)>,
 }
 
-/// The notify variables. Sets of nodes are bits.
+/// The notify variables that Pacemaker passes to an action. Each set of nodes is a number with a bit for each node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vars {
-    /// True if Pacemaker passed variables: a recurring monitor has none.
+    /// True if Pacemaker passed notify variables. A recurring monitor has none.
     pub given: bool,
     pub moment: Moment,
     pub operation: Operation,
     pub active: u8,
     pub start: u8,
     pub stop: u8,
-    /// True if Pacemaker's count of starts in vain has reached the limit.
+    /// True if the agent has counted so many failed starts that a stop counts as no half of a restart.
     pub in_vain: bool,
 }

@@ -17,13 +17,14 @@ use crate::sim::store::decided::{Number, Plans, UNDECIDED};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// Decides a view at each moment up to `last`. Returns numbers of [`Todo`]s.
+/// Decides from `view` at each moment of the action up to the index `last`. Returns the numbers of the decided plans
+/// ([`Todo`]).
 fn decide(sim: &mut Sim, view: &View, last: usize) -> Plans {
     let place = sim.decided.place(view);
     decide_there(sim, view, place, last)
 }
 
-/// Does the same with the known place of the view's plans.
+/// Decides like [`decide`], with the index `place` at which the decisions from `view` are stored.
 fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans {
     let mut plans = *sim.decided.at(place);
     if plans[last] != UNDECIDED {
@@ -41,7 +42,7 @@ fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans 
     plans
 }
 
-/// Takes one decision. Returns it with its reason.
+/// Decides once. Returns the core's plan, and the part of it that the model carries out.
 pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Plan, Todo) {
     let (elapsed_ms, since_ms) = when.of(view.request);
     let progress = Progress { since_ms, ..progress.clone() };
@@ -70,7 +71,7 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
     (plan, Todo { effects, next, on_failure: canonical_failure(on_failure), yields })
 }
 
-/// Leaves out the positions, which only reports for people contain.
+/// Returns `effect` without the log positions, which only reports for people contain.
 fn canonical(effect: &Effect) -> Effect {
     match effect.clone() {
         Effect::PublishRecord(record) => Effect::PublishRecord(canonical_record(record)),
@@ -91,7 +92,8 @@ fn canonical(effect: &Effect) -> Effect {
     }
 }
 
-/// Keeps the positions of records, and the name of the data in durable state, for searches that put disks back.
+/// Returns `effect` as [`canonical`] does, but with the positions and the data's owner that a search with put-back
+/// disks reads.
 fn canonical_with_positions(effect: &Effect) -> Effect {
     match (canonical(effect), effect) {
         (Effect::PublishRecord(_), Effect::PublishRecord(record)) => Effect::PublishRecord(record.clone()),
@@ -105,8 +107,8 @@ fn canonical_with_positions(effect: &Effect) -> Effect {
     }
 }
 
-/// Maps a failure that is tried again to one that fails in time. The model has no pause between two rounds, so it may
-/// end a failing action at any of them.
+/// Replaces "try again" on a failed effect with "fail when the action's time is over". The model has no pause between
+/// two tries, so it may end a failing action at any of them.
 fn canonical_failure(on_failure: OnFailure) -> OnFailure {
     match on_failure {
         OnFailure::TryOn => OnFailure::FailInTime,
@@ -114,8 +116,8 @@ fn canonical_failure(on_failure: OnFailure) -> OnFailure {
     }
 }
 
-/// Leaves out what later decisions do not read. Of the mode in which etcd was started, they read only the kind. A
-/// restored record is there at the next observation, so no restore is in vain.
+/// Returns `progress` without the parts that later decisions do not read. Of the mode in which etcd was started, they
+/// read only the kind. The count of restores is dropped, because the next observation has a restored record.
 fn canonical_progress(progress: Progress) -> Progress {
     let phase = match progress.phase {
         Phase::Started(RunMode::JoinAsLearner { .. }) => {
@@ -133,7 +135,7 @@ fn canonical_record(mut record: PublishedState) -> PublishedState {
     record
 }
 
-/// Runs one round: an observation and its decision. Returns false if it changes nothing.
+/// Has the agent of node `n` observe and decide once. Returns false if that changes nothing.
 pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
     let view = view::look(sim, world, n, action);
@@ -141,8 +143,8 @@ pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Resul
     carry_out(sim, world, n, action, plan.into())
 }
 
-/// Returns the moments at which the next decision of `n` differs from those at earlier moments, each with the number of
-/// its [`Todo`]. Later moments count only if time may pass (see [`may_wait`]).
+/// Returns the moments at which the next decision of node `n` differs from the decisions at earlier moments, each with
+/// the number of its plan ([`Todo`]). Later moments count only if time may pass (see [`may_wait`]).
 pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, Id)> + use<> {
     let action = world.nodes[n].action.filter(|action| action.plan.is_none());
     let mut plans = [UNDECIDED; MOMENTS.len()];
@@ -161,8 +163,8 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
     (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment].into()))
 }
 
-/// Returns whether time may pass for an agent that waits. Etcd and Pacemaker's membership must have come to rest, and
-/// the agent of the `other` node must wait, too. Unless fencing is slow, no node may be waiting to be fenced.
+/// Returns whether time may pass while an agent waits. Etcd and Pacemaker's membership must have come to rest, and the
+/// agent of the `other` node must wait, too. Unless fencing is slow, no node may be waiting to be fenced.
 pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
     let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(|by| pacemaker::may_fence(world, by));
     !awaits_fencing
@@ -171,7 +173,7 @@ pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
         && is_waiting(sim, world, other)
 }
 
-/// Returns whether the action of `n` would change nothing now.
+/// Returns whether another decision in the action of node `n` would change nothing now.
 fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     let Some(action) = world.nodes[n].action else { return true };
     if action.plan.is_some() {
@@ -182,13 +184,13 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     is_no_news(sim, action, plan.into())
 }
 
-/// Returns whether a plan has no effect and keeps the action's progress, so that the next round would be the same.
+/// Returns whether a plan has no effect and keeps the action's progress, so that the next decision would be the same.
 fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
     let plan = sim.plans.get(plan);
     plan.steps.is_empty() && plan.then == Then::Again(action.progress)
 }
 
-/// Begins a decided plan.
+/// Begins a decided plan on node `n`. Returns false if the plan changes nothing.
 pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
     let steps = sim.plans.get(plan);
     pacemaker::hear(world, n);
@@ -208,8 +210,7 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
     Ok(true)
 }
 
-/// Asserts that a backup of the data, or a force of a new cluster, is safe when it is decided, whatever happens before
-/// the effect.
+/// Asserts that a decided backup of the data or forced new cluster is safe, whatever happens before it is carried out.
 fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
@@ -241,9 +242,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     Ok(())
 }
 
-/// Asserts that a voter of two keeps its memory while it serves and has claimed, although an observation missed a fact.
-/// The same holds for a stop that is half of a restart. Without that memory the voter could not continue once its peer
-/// is lost.
+/// Asserts that the agent of a serving voter that has claimed keeps this boot's record of that voter, even if an
+/// observation misses a fact. A stop that is half of a restart must keep it, too. Without that record the voter could
+/// not continue once its peer is lost.
 fn check_memory(
     sim: &Sim,
     world: &World,
@@ -278,8 +279,8 @@ fn check_memory(
     Ok(())
 }
 
-/// Asserts that a third voter's majority is left alone: no node forces a new cluster or votes for its peer, and only
-/// Pacemaker stops an etcd.
+/// Asserts that a node next to a third voter leaves that majority alone. It forces no new cluster and does not vote for
+/// its peer, and its monitors and notifications stop no etcd.
 fn check_beside_a_third_voter(n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
     let stops =
         matches!(request, Request::Monitor | Request::Notify) && plan.steps.contains(&EffectStep::StopContainer);
@@ -292,13 +293,14 @@ fn check_beside_a_third_voter(n: usize, request: Request, plan: &Steps) -> Resul
     Err(Violation::new(format!("{} {what} beside a third voter", NAMES[n])))
 }
 
-/// Returns whether the next effect of a plan can happen.
+/// Returns whether the next effect of the plan on node `n` can happen now.
 pub fn may_act(sim: &Sim, world: &World, n: usize) -> bool {
     let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return false };
     sim.plans.step(plan, done).is_some_and(|step| !step.is_awaited(sim, world, n))
 }
 
-/// Performs the next effect of a plan. With `gives_up`, a failure ends the action instead of only the round.
+/// Performs the next effect of the plan on node `n`. With `gives_up`, a failed effect ends the action; otherwise the
+/// agent decides again.
 pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action else { return Ok(false) };
     let Some((plan, done)) = action.plan else { return Ok(false) };
@@ -332,7 +334,7 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
     Ok(true)
 }
 
-/// Ends the round at the effect that failed. The decision may name an answer of the action for that case.
+/// Ends the plan of node `n` after an effect that failed. The plan may name the exit code for that case.
 fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
     if let OnFailure::Answer(exit) = sim.plans.get(plan).on_failure {
         return answer(sim, world, n, exit);
@@ -344,7 +346,7 @@ fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_
     Ok(())
 }
 
-/// Answers the action of `n`. Pacemaker counts a start that failed.
+/// Ends the action of node `n` with the exit code `exit`. Pacemaker counts a start that failed.
 pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
     let is_start = world.nodes[n].action.is_some_and(|action| action.request == Request::Start);
     if is_start && exit != Exit::Success && sim.bounds.threshold > 0 {
@@ -354,7 +356,8 @@ pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), 
     pacemaker::answered(world, n, exit)
 }
 
-/// Performs what follows the effects. Returns false if the next round would be the same.
+/// Ends the action, or stores its progress for the next decision, once all effects of a plan are done. Returns false if
+/// the next decision would be the same.
 fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Violation> {
     match then {
         Then::Exit(exit) => answer(sim, world, n, exit).map(|()| true),
@@ -368,10 +371,10 @@ fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Vi
     }
 }
 
-/// Asserts that the forks are bounded by the faults. A node that has announced a new cluster and not forced it yet
-/// announces no further one, and only a fault makes a node announce one. Each counts at most twice, because an agent
-/// with a silent etcd cannot know that the last one was not carried out. Only with `--count-forks`, because ranks are
-/// no counts.
+/// Asserts that there are at most twice as many forks as faults allow. A node with an announced new cluster that it has
+/// not forced announces no further one, and only a fault makes a node announce one. Each fault counts twice, because an
+/// agent with a silent etcd cannot know that the last announcement was not carried out. Asserted only with
+/// `--count-forks`, because ranks are no counts.
 fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     let spent = sim.bounds.faults - world.faults;
     let forks = |node: &Node| sim.notes.get(node.note).lineage.forks.max(node.cib.most_forks().0.into());
@@ -414,7 +417,7 @@ mod tests {
     use crate::sim::model::initial_states;
     use crate::sim::mutant::Mutant;
 
-    /// One fork that was announced in vain may exceed the faults, and each may be counted twice.
+    /// Asserts that a search with one fault accepts two forks, and reports three as a violation if forks are counted.
     #[test]
     fn more_forks_than_faults_are_a_violation_where_they_are_counted() {
         let judged = |counts_forks: bool, forks: u8| {

@@ -7,19 +7,19 @@ use crate::decide::evidence::{Etcd, Leaderless, LogPosition, Member, NodeAddress
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
 
-/// The answer of an etcd without a leader.
+/// The answer of an etcd in the model that has lost its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::sim) struct Told {
     pub(in crate::sim) mid: Mid,
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
-    /// Always 0 unless positions count.
+    /// The index of the last applied entry, or 0 in a search in which positions do not count.
     pub(in crate::sim) applied: u8,
     pub(in crate::sim) term: u8,
     pub(in crate::sim) term_has_moved: bool,
 }
 
-/// The outcome of asking an etcd.
+/// The outcome of a request to an etcd in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::sim) enum Heard {
     NotAsked,
@@ -28,7 +28,8 @@ pub(in crate::sim) enum Heard {
     Etcd { mid: Mid, cluster: u8, leader: Mid, term: u8, index: u8, is_learner: bool, conf: Conf },
 }
 
-/// Returns the position that etcd has reached, if positions count. All data of the model is of one cluster then.
+/// Converts the position that the leader has published to evidence. `NotAsked` in a search in which positions do not
+/// count. All data that is searched with positions is of one cluster.
 pub(super) fn reached(sim: &Sim, published: CibReached) -> Fact<Reached> {
     let CibReached { forks, term, index, is_redundant } = published;
     match (sim.bounds.puts_back, index) {
@@ -68,12 +69,12 @@ pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
     }
 }
 
-/// Returns whether asking the peer's etcd is in vain.
+/// Returns whether the CIB that `me` reads shows the peer as gone, so that its etcd is not asked.
 fn peer_is_gone(cib: &Cib, me: usize) -> bool {
     cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me])
 }
 
-/// Returns the answer of the peer of `me`, if the agent asks it.
+/// Returns the answer of the peer's etcd to node `me`, or `NotAsked` if the agent does not ask it.
 pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     match world.etcds_meet() && world.nodes[1 - me].on {
         _ if peer_is_gone(&world.nodes[me].cib, me) => Heard::NotAsked,
@@ -82,20 +83,22 @@ pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     }
 }
 
-/// Returns the answer of the leaderless etcd of `me`, if the agent asks it.
+/// Returns the answer of the own etcd of node `me` without a leader. Returns `None` if the agent does not ask, or etcd
+/// does not answer.
 pub(super) fn told_without_a_leader(sim: &Sim, world: &World, me: usize) -> Option<Told> {
     let Node { cib, memory, led, .. } = &world.nodes[me];
     let is_asked = peer_is_gone(cib, me) || remembers_a_voter(sim, *memory);
     is_asked.then(|| told(sim, world, me, *led)).flatten()
 }
 
-/// Returns whether etcd ran as a voter in this boot. If so, the agent also asks it without a leader, and asks the
+/// Returns whether etcd ran as a voter in this boot. If so, the agent asks its etcd even without a leader, and asks the
 /// attribute manager for a record that is missing in the CIB.
 pub(super) fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
     sim.memories.get(memory).voter.is_some()
 }
 
-/// Returns the answer of an etcd that has lost its leader. One that has never had a leader does not answer.
+/// Returns the answer of the etcd of node `me` if it has lost its leader. An etcd that has never had a leader does not
+/// answer.
 fn told(sim: &Sim, world: &World, me: usize, has_been_led: bool) -> Option<Told> {
     let Node { data, etcd, action, .. } = world.nodes[me];
     let conf = data.applied(&sim.logs).conf;
@@ -146,7 +149,8 @@ fn members(conf: Conf) -> Vec<Member> {
     mids(conf.voters | conf.learners).map(member).collect()
 }
 
-/// Returns an etcd of another cluster that serves at the peer's address as the only voter, with `me` as its learner.
+/// Returns an etcd of another cluster that serves at the peer's address. It is the only voter there, and lists `me` as
+/// its learner.
 pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
     let learner =
         Member { id: STRANGER - 1, name: String::new(), peer_urls: vec![me.peer_url.clone()], is_learner: true };
@@ -165,11 +169,12 @@ pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
     }
 }
 
-/// A member id that does not occur in the model.
+/// A member id that no node of the model has, for the etcd of another cluster.
 const STRANGER: u64 = 0xfe;
 pub(in crate::sim) const STRANGERS_CLUSTER: u64 = 0xfe;
 
-/// Converts an answer to evidence. Without terms, only a change of the term is known.
+/// Converts the answer of an etcd without a leader to evidence. In a search without terms, only a change of the term is
+/// known.
 pub(super) fn leaderless(told: Told) -> Leaderless {
     Leaderless {
         cluster_id: told.cluster.into(),
@@ -181,14 +186,14 @@ pub(super) fn leaderless(told: Told) -> Leaderless {
     }
 }
 
-/// A release with which a vote proxy is tested.
+/// The etcd release that every member of the model reports. Vote proxies are tested with it.
 const RELEASE: Version = Version { minor: 6, patch: 0 };
 
 pub(super) fn peer_url(node: usize) -> String {
     format!("https://{}:2380", NAMES[node])
 }
 
-/// The name of the third voter.
+/// The name of the member that is the third voter.
 pub(super) const THIRD_VOTER_NAME: &str = "guest";
 
 pub(super) fn third_voter_url() -> String {

@@ -1,6 +1,6 @@
 //! The facts that an agent may fail to observe.
 
-/// The fact that the agent's next observation misses. Each is a fault.
+/// The fact that the agent's next observation misses. Each variant other than `None` is a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Blind {
     #[default]
@@ -11,12 +11,12 @@ pub enum Blind {
     Container,
     OwnEtcd,
     PeerEtcd,
-    /// The peer's own etcd, because an etcd of another cluster answers at its address.
+    /// The answer of the peer's etcd is missing, because an etcd of another cluster answers at its address.
     Stranger,
 }
 
 impl Blind {
-    /// All facts that can be hidden.
+    /// All facts that a fault can hide from an observation.
     pub const ALL: [Self; 7] =
         [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd, Self::Stranger];
 }

@@ -10,7 +10,7 @@ use super::reach;
 use super::world::{Run, Word, World};
 use crate::sim::Sim;
 
-/// Applies the immediate consequences: members lose a leader that is gone, and logs are folded.
+/// Applies the consequences that a move has at once. Members lose a leader that is gone, and logs are folded.
 pub fn settle(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         if std::mem::take(&mut world.nodes[n].torn) && sim.bounds.acks_before_sync {
@@ -49,7 +49,7 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
     }
 }
 
-/// Returns whether both are voters of one cluster that has a leader.
+/// Returns whether both nodes are voters of one cluster that has a leader, and their logs are equal.
 fn are_one_history(sim: &Sim, world: &World) -> bool {
     let Some(leader) = leader(world) else { return false };
     let [leads, follows] = [&world.nodes[leader], &world.nodes[1 - leader]];
@@ -58,7 +58,8 @@ fn are_one_history(sim: &Sim, world: &World) -> bool {
         && leads.data.applied(&sim.logs).conf.votes(follows.data.mid)
 }
 
-/// Takes the last write of a sole voter at a power cut, because some releases acknowledge a write before it is on disk.
+/// Takes the last write from a sole voter's data after a power cut, as releases lose it that acknowledge before they
+/// sync.
 fn tear(sim: &mut Sim, world: &mut World, n: usize) {
     let data = world.nodes[n].data;
     let was_sole = data.applied(&sim.logs).conf.has_one_voter();
@@ -73,14 +74,14 @@ fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
     world.etcds_meet() && other.etcd == Run::Follower && conf.votes(other.data.mid)
 }
 
-/// Returns whether the third voter votes there and acknowledges entries. It has no log of its own here. A leader that
-/// it follows has committed each entry that it takes. A candidate that it votes for has all committed entries
-/// ([`what_the_third_voter_knows`]).
+/// Returns whether the third voter of the membership `conf` is there, votes and acknowledges entries. The model keeps
+/// no log of it. A leader that it follows has committed each entry that it takes. A candidate that it votes for has all
+/// committed entries ([`what_the_third_voter_knows`]).
 pub(in crate::sim) fn has_the_third_voter(world: &World, conf: Conf) -> bool {
     world.third_voter && conf.votes(THIRD_VOTER)
 }
 
-/// Brings the third voter back. It has the leader's log soon.
+/// Brings the third voter back. It soon has the leader's log, so a leader that it votes for commits all entries.
 pub(in crate::sim) fn third_voter_is_back(sim: &Sim, world: &mut World) -> bool {
     let is_news =
         !std::mem::replace(&mut world.third_voter, true) && (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER));
@@ -94,8 +95,8 @@ fn newest(sim: &Sim, world: &World, n: usize) -> Conf {
     world.nodes[n].data.newest(&sim.logs).conf
 }
 
-/// Returns the committed part of the other node's log if `n` lacks some of it. Two of three voters have each committed
-/// entry, so the third voter has what `n` lacks, and sends it to `n` before it votes for it.
+/// Returns the committed part of the other node's log if node `n` lacks some of it. Two of three voters have each
+/// committed entry, so the third voter has what `n` lacks. It sends that to `n` before it votes for it.
 fn what_the_third_voter_knows(sim: &Sim, world: &World, n: usize) -> Option<Vec<Entry>> {
     let (me, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
     let committed = &other.entries(&sim.logs)[..usize::from(other.commit)];
@@ -107,7 +108,7 @@ pub(in crate::sim) fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
     world.nodes[n].data.applied(&sim.logs).conf
 }
 
-/// Returns the node that leads, if there is one.
+/// Returns the index of the node that leads, or `None` if no node leads.
 pub fn leader(world: &World) -> Option<usize> {
     (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
 }
@@ -117,7 +118,7 @@ pub fn has_learner(sim: &Sim, world: &World) -> bool {
     leader(world).is_some_and(|n| applied(sim, world, n).learners & !bit(THIRD_VOTER) != 0)
 }
 
-/// Returns whether etcd has something to do that takes less time than any wait of the agent.
+/// Returns whether an etcd has something to do that takes less time than any wait of the agent.
 pub fn is_busy(sim: &Sim, world: &World) -> bool {
     may_replicate(sim, world)
         || may_learn(sim, world)
@@ -144,7 +145,8 @@ pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
-/// Removes a write from both logs if each has it in its folded part, where it cannot be lost.
+/// Removes a write from both logs if neither has it as an entry of its own. A write in the folded part of a log cannot
+/// be lost.
 pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     let is_loose = |n: usize| world.nodes[n].data.entries(&sim.logs).contains(&Entry::Write(number));
     if is_loose(0) || is_loose(1) {
@@ -164,7 +166,7 @@ pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     true
 }
 
-/// Appends an entry at the leader. A sole voter commits it at once.
+/// Appends an entry to the log of node `n`, which leads. A sole voter commits the entry at once.
 pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
@@ -174,14 +176,14 @@ pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: 
     }
 }
 
-/// Marks a confirmation as outdated, because it is about the data as it was when it was given.
+/// Marks the operator's confirmation on node `n` as outdated, because it was given for data that has changed now.
 fn changed(world: &mut World, n: usize) {
     if let Word::Given { accept_loss, node_is_on: _ } = world.nodes[n].word {
         world.nodes[n].word = Word::Outdated { accept_loss };
     }
 }
 
-/// Commits all entries of the leader, and acknowledges them to its clients.
+/// Commits all entries of node `n`, which leads, and acknowledges their writes to clients.
 fn commit_all(sim: &Sim, world: &mut World, n: usize) {
     let data = &mut world.nodes[n].data;
     data.commit = data.len(&sim.logs);
@@ -197,7 +199,7 @@ fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
     shorter.log == longer.log || longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
 }
 
-/// Returns whether the leader has something for the other member.
+/// Returns whether the leader has entries to send to the other member.
 fn may_replicate(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world) else { return false };
     let (leads, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
@@ -213,7 +215,7 @@ fn may_replicate(sim: &Sim, world: &World) -> bool {
     conf.lists(other.mid) && !is_current && (may_differ || is_prefix(sim, *other, *leads))
 }
 
-/// Returns whether the third voter votes by either log. Only then may each log have entries of its own.
+/// Returns whether either log has the third voter as a voter. If so, each log may have entries that the other one lacks.
 fn has_had_a_third_voter(sim: &Sim, world: &World) -> bool {
     (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER))
 }
@@ -242,7 +244,7 @@ pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
-/// Returns the commit index of the follower of `leader` once the leader has sent it.
+/// Returns the commit index that the follower of `leader` has once the leader has sent its own.
 fn heard(sim: &Sim, world: &World, leader: usize) -> u8 {
     let follower = &world.nodes[1 - leader].data;
     world.nodes[leader].data.commit.min(follower.len(&sim.logs)).max(follower.commit)
@@ -269,13 +271,13 @@ pub fn learn(sim: &Sim, world: &mut World) -> bool {
     true
 }
 
-/// Returns whether a sole voter has not written its commit index to disk.
+/// Returns whether node `n` is a sole voter that has not written its commit index to disk.
 fn may_persist(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     node.etcd == Run::Leader && node.data.durable < node.data.commit && applied(sim, world, n).has_one_voter()
 }
 
-/// Writes a sole voter's commit index to its disk, as a later record does.
+/// Writes a sole voter's commit index to its disk, as etcd does with its next record.
 pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
     let may = may_persist(sim, world, n);
     let data = &mut world.nodes[n].data;
@@ -283,7 +285,7 @@ pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
     may
 }
 
-/// Returns whether `n` would win an election.
+/// Returns whether node `n` would win an election now.
 fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
     let me = &world.nodes[n];
     if !matches!(me.etcd, Run::Fresh | Run::Leaderless) {
@@ -296,9 +298,9 @@ fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
             || gets_the_third_voters_vote(world, n, conf))
 }
 
-/// Returns the members that elect `n`: those that `n` has applied. A third voter that knows its promotion to be
-/// committed could lead by the vote of a member that has the promotion only in its log. It would then send that member
-/// the commit index. In the model that member leads in its place.
+/// Returns the membership that elects node `n`, which is the one that `n` has applied. There is one exception. A third
+/// voter that knows its promotion to be committed could lead by the vote of a member that has the promotion only in its
+/// log. It would then send that member the commit index. In the model that member leads in its place.
 fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
     let is_known = (0..2).any(|n| applied(sim, world, n).votes(THIRD_VOTER));
     let newest = newest(sim, world, n);
@@ -324,13 +326,13 @@ fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
         }
 }
 
-/// Returns whether `n` gets the third voter's vote. The third voter follows a leader that has its vote, and votes for
-/// no other.
+/// Returns whether node `n` gets the third voter's vote. The third voter votes for no other node while a leader has its
+/// vote.
 fn gets_the_third_voters_vote(world: &World, n: usize, conf: Conf) -> bool {
     has_the_third_voter(world, conf) && world.nodes[1 - n].etcd != Run::Leader
 }
 
-/// Elects `n` if it gets the votes that it needs.
+/// Makes node `n` the leader if it gets the votes that it needs. Returns whether it does.
 pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     if !may_be_elected(sim, world, n) {
         return false;
@@ -358,24 +360,24 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Appends the first entry of a new leader's term. A new leader appends none once the log has as many terms as the
-/// search counts.
+/// Appends the entry with which a new leader begins its term. Appends none once the log has as many terms as the search
+/// allows.
 pub(super) fn begin_term(sim: &mut Sim, world: &mut World, n: usize) {
     if world.nodes[n].data.newest(&sim.logs).terms < sim.bounds.terms {
         append(sim, world, n, Entry::Elected);
     }
 }
 
-/// Applies the confirmation of `n`. Acknowledged writes that only the other node holds count as given up, as the
-/// confirmation states. The writes that `n` itself `held` do not, whichever node leads later. In the other direction
-/// writes are given up only if the other node starts before it could learn of the confirmation.
+/// Counts acknowledged writes as given up that only the other node holds, as the operator's confirmation on node `n`
+/// states. The writes `held` by `n` itself do not count, whichever node leads later. In the other direction writes are
+/// given up only if the other node starts before it could learn of the confirmation.
 fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
     // No data has the writes of a disk that is lost.
     let others = if sim.bounds.disks { u8::MAX } else { world.nodes[1 - n].data.newest(&sim.logs).writes };
     world.given_up |= world.acked & others & !held;
 }
 
-/// Returns whether both nodes hold a voter's data, and neither lists the other's member as one of its own cluster.
+/// Returns whether both nodes hold data of a voter, and neither data lists the other node's member in its cluster.
 pub fn have_parted(sim: &Sim, world: &World) -> bool {
     let [one, other] = world.nodes.map(|node| node.data);
     let votes = |data: Data| !data.is_blank() && data.newest(&sim.logs).conf.votes(data.mid);
@@ -384,7 +386,7 @@ pub fn have_parted(sim: &Sim, world: &World) -> bool {
     votes(one) && votes(other) && !lists(one, other) && !lists(other, one)
 }
 
-/// Returns whether a running member was removed and learns of it.
+/// Returns whether the running member of node `n` was removed from the cluster and can learn of that.
 fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
     let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
     if !me.etcd.is_on() {
@@ -402,7 +404,7 @@ fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
     knows || is_told()
 }
 
-/// Ends a member that was removed and learns of it.
+/// Ends the running etcd of node `n` if it was removed from the cluster and learns of that. Returns whether it ends.
 pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
     let may = may_leave(sim, world, n);
     if may {
@@ -411,7 +413,7 @@ pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
     may
 }
 
-/// Ends the process in good order.
+/// Ends the etcd process of node `n` in good order, so that it writes its commit index to disk.
 pub fn stop(world: &mut World, n: usize) {
     let node = &mut world.nodes[n];
     if node.etcd.is_on() {
@@ -420,7 +422,7 @@ pub fn stop(world: &mut World, n: usize) {
     }
 }
 
-/// Kills the process. All that it had not written to disk is lost.
+/// Kills the etcd process of node `n`. What it had not written to disk is lost.
 pub fn kill(world: &mut World, n: usize) {
     let node = &mut world.nodes[n];
     if node.etcd.is_on() {

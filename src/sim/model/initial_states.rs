@@ -11,27 +11,30 @@ use crate::decide::evidence::{
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 
-/// The initial state of a run.
+/// The kind of state in which a search or a scenario begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// Two voters; node1 leads.
+    /// Two voters, of which node1 leads.
     Voters,
-    /// The same with node2 as the leader. It is the mirror image, so a search counts both as one state.
+    /// Two voters, of which node2 leads. This is the mirror image of [`Self::Voters`], so a search counts both as one
+    /// state.
     SecondLeads,
     Blank,
-    /// Two histories, each of a voter that ran standalone.
+    /// Two histories, each of a voter that ran standalone. No etcd runs.
     Parted,
     /// Two histories, but node1's data is a learner's, and node2's belongs to a voter that node1's data does not list.
     PartedLearner,
     /// Two histories. Node2 serves its own, and node1 is off.
     PartedServing,
-    /// Two voters and the third voter; node1 leads, or node2.
+    /// Two voters and the third voter. Node1 leads; in the next variant, node2 does.
     ThirdVoter,
     ThirdVoterSecondLeads,
-    /// Two voters, and the promotion of the third voter in the log of node1, which leads, or of node2.
+    /// Two voters, with the promotion of a third member in the log of the leader only. Node1 leads; in the next
+    /// variant, node2 does.
     ThirdVoterPromoted,
     ThirdVoterPromotedSecondLeads,
-    /// Two voters, of which the second joined the first, with positions that count.
+    /// Two voters, of which the second joined the first. Positions in the log count. Node1 leads; in the next variant,
+    /// node2 does.
     Joined,
     JoinedSecondLeads,
 }
@@ -53,7 +56,7 @@ impl Beginning {
         Self::JoinedSecondLeads,
     ];
 
-    /// Returns the first line of a scenario.
+    /// Returns the line that names this initial state, which is the first of a scenario file.
     pub fn text(self) -> &'static str {
         match self {
             Self::Voters => "begin with two voters",
@@ -71,7 +74,7 @@ impl Beginning {
         }
     }
 
-    /// Builds the state.
+    /// Builds the initial state.
     pub fn world(self, sim: &mut Sim) -> World {
         match self {
             Self::Voters => healthy(sim),
@@ -100,12 +103,13 @@ impl Beginning {
     }
 }
 
-/// Builds two voters with a leader, and Pacemaker at rest.
+/// Builds a state of two voters, of which node1 leads, with Pacemaker at rest.
 pub fn healthy(sim: &mut Sim) -> World {
     voting(sim, &[first_mid(0), first_mid(1)], 0)
 }
 
-/// Builds the same state with its history in the log: node1 was the only voter once, and node2 joined it.
+/// Builds a state of two voters as [`healthy`] does, with their history in the log: node1 was the only voter once, and
+/// node2 joined it.
 pub fn joined(sim: &mut Sim) -> World {
     (sim.bounds.puts_back, sim.bounds.counts_forks) = (true, true);
     let mut world = healthy(sim);
@@ -125,19 +129,20 @@ pub fn joined(sim: &mut Sim) -> World {
     world
 }
 
-/// Builds the same state with a third voter, outside of the pair.
+/// Builds a state of two voters as [`healthy`] does, with a third voter outside of the two nodes.
 pub fn with_third_voter(sim: &mut Sim) -> World {
     World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1), THIRD_VOTER], 0) }
 }
 
-/// Builds two voters. The leader has just been asked to promote the third member.
+/// Builds a state of two voters in which the leader has just been asked to promote the third member.
 pub fn promoting_the_third_voter(sim: &mut Sim) -> World {
     let mut world = World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1)], bit(THIRD_VOTER)) };
     world.nodes[0].data.append(&mut sim.logs, Entry::Promote(THIRD_VOTER));
     world
 }
 
-/// Builds a state in which `mids` vote and `learners` learn. The first two of `mids` are those of the nodes.
+/// Builds a state in which the members `mids` vote and the members in the set `learners` learn. The first two of `mids`
+/// run on the nodes.
 fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
     let voters = mids.iter().fold(0, |voters, mid| voters | bit(*mid));
     let among_many = mids.len() > 2;
@@ -187,7 +192,8 @@ fn history(member_id: u64, voters: &[Mid], learners: u16) -> History {
     }
 }
 
-/// Builds two machines that have booted. An operator had let each run standalone, so each holds a write of its own.
+/// Builds a state of two booted machines with two histories. An operator had let each node run standalone, so each
+/// holds a write of its own.
 pub fn parted(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b11, writes: 0b11, words: 0b11, ..blank(sim) };
     for (n, name) in NAMES.into_iter().enumerate() {
@@ -204,8 +210,8 @@ pub fn parted(sim: &mut Sim) -> World {
     world
 }
 
-/// Builds the same state, but node1 was about to join another voter than node2, and node2 has a second voter that is
-/// gone.
+/// Builds a state with two histories, in which node1 was about to join another voter than node2. Node2's data has a
+/// second voter that is gone.
 pub fn parted_learner(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b10, writes: 0b10, ..parted(sim) };
     let [first, second] = [first_mid(0), first_mid(1)];
@@ -220,7 +226,7 @@ pub fn parted_learner(sim: &mut Sim) -> World {
     world
 }
 
-/// Builds the same state, but node2 serves its history, and node1 is off.
+/// Builds a state with two histories, in which node2 serves its own and node1 is off.
 pub fn parted_serving(sim: &mut Sim) -> World {
     // The write that only node1 holds was given up when node2 made a history of its own.
     let mut world = World { given_up: 0b01, ..parted(sim) };
@@ -243,13 +249,13 @@ pub fn parted_serving(sim: &mut Sim) -> World {
     world
 }
 
-/// Builds two machines that have booted and hold no data.
+/// Builds a state of two booted machines that hold no data.
 pub fn blank(sim: &Sim) -> World {
     World { faults: sim.bounds.faults, ..World::BLANK }
 }
 
-/// Returns whether the search asks for no way back to two voters, because an operator made two histories or has to
-/// choose one.
+/// Returns whether a way back to two voters needs a human in this state, so that the search asks for none. That is so
+/// if an operator made two histories or has to choose one.
 pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
     // While the etcds are parted and neither node has a proof, only the network's return helps.
     let is_stuck = world.etcd_parted && !leading::may_go_on(sim, world);
@@ -258,9 +264,9 @@ pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
     is_stuck || world.tampered || waits_for_a_word
 }
 
-/// Returns whether a state is good: a way must lead back to such a state from every other one. While the etcds do not
-/// reach each other, one has to lead. Otherwise both nodes run voters with the same log, and none of them starts, stops
-/// or has failed.
+/// Returns whether a state is good. From every other state, a way must lead to a good one. While the etcds do not reach
+/// each other, one has to lead. Otherwise both nodes run voters with the same log, and none of them starts, stops or
+/// has failed.
 pub fn is_good(sim: &Sim, world: &World) -> bool {
     let conf = |n: usize| world.nodes[n].data.applied(&sim.logs).conf;
     if world.etcd_parted {

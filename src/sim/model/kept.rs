@@ -1,13 +1,15 @@
 //! The choice of the parameters between two histories.
 
-/// The history that a node's parameters keep.
+/// The history that survives by a node's parameters if the two nodes hold different ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeptHistory {
-    /// The primary's history continues. Both nodes are configured with this.
+    /// The history of the configured primary survives (`two_histories=primary`). Both nodes are configured so at the
+    /// beginning.
     #[default]
     Primarys,
-    /// An operator chooses.
+    /// No history survives by itself, so an operator has to choose.
     Neither,
-    /// The parameters name the other node as the primary.
+    /// The history of the node that is not the configured primary survives, because the parameters name that node as
+    /// the primary.
     Others,
 }

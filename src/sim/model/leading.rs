@@ -8,7 +8,8 @@ use crate::decide::evidence::{BootState, Leading, PeerAgent, PeerNode, Reach};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// Asserts that leadership moves only to a voter that follows, lacks nothing, and has been well for the delay.
+/// Asserts that leadership moves from node `n` only to a voter that follows, lacks no entry, and was well for the
+/// configured delay.
 pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     let conf = etcd::applied(sim, world, n);
@@ -22,18 +23,18 @@ pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation>
     Err(Violation::new(format!("{} is to lead in the place of {}, and {what}", NAMES[1 - n], NAMES[n])))
 }
 
-/// Returns whether a memory has the beginning of a delay: of a hand-over that is due, or of a time without a leader.
+/// Returns whether this boot's memory has the beginning of a delay: of a due hand-over, or of a time without a leader.
 pub(in crate::sim) fn counts(memory: &BootState) -> bool {
     memory.hand_over.is_some() || memory.leaderless_since_s.is_some()
 }
 
-/// Ends the delay that the memory of `n` has begun. Returns false if it has begun none.
+/// Ends the delay that the agent of node `n` has remembered. Returns false if it has remembered none.
 pub(in crate::sim) fn end_delay(sim: &Sim, world: &mut World, n: usize) -> bool {
     let is_counted = counts(sim.memories.get(world.nodes[n].memory));
     is_counted && !std::mem::replace(&mut world.delay_over[n], true)
 }
 
-/// Stores a memory. A hand-over that differs from the last memory's begins a delay of its own.
+/// Stores this boot's memory of node `n`. If its hand-over differs from the last one, a new delay begins.
 pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     let before = std::mem::replace(&mut world.nodes[n].memory, memory);
     let [before, after] = [before, memory].map(|memory| sim.memories.get(memory));
@@ -41,14 +42,14 @@ pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     world.delay_over[n] &= is_the_same;
 }
 
-/// Hands leadership to the peer. Returns false if that fails. The next try waits for a delay of its own.
+/// Hands leadership from node `n` to its peer. Returns false if that fails. The next try waits for a delay of its own.
 pub(super) fn hand_over(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     world.delay_over[n] = false;
     etcd::hand_over(sim, world, n)
 }
 
-/// Returns the facts about the primary that an agent knows. Each delay ends at any time, by a move of its own, and each
-/// try is the first.
+/// Returns the facts about the configured primary that the agent observes, or `None` without a primary. A delay is
+/// either over or at its beginning, because a move of the model ends it. Each try of a hand-over counts as the first.
 pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool, kept: KeptHistory) -> Option<Leading> {
     let configured = sim.bounds.primary?;
     let primary = if kept == KeptHistory::Others { 1 - configured } else { configured };
@@ -66,14 +67,14 @@ pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool, kept: KeptHistory) 
     })
 }
 
-/// Returns the CIB's fact whether the peer leads, which is always "no". The attribute may be out of date, so it may
-/// always be wrong.
+/// Returns the CIB's attribute that shows whether the peer leads. It is always "no", because it may always be out of
+/// date. `None` in a search that does not part the etcds.
 pub(super) fn peer_leads(sim: &Sim) -> Option<bool> {
     sim.bounds.primary.filter(|_| sim.bounds.parts_etcd).map(|_| false)
 }
 
-/// Returns whether the parameters, once they agree, keep one of two histories. For that the primary's must be a voter's
-/// and count as many forks as any, and the other one must not serve.
+/// Returns whether the nodes' parameters, once they agree, resolve two histories without an operator. For that the
+/// primary's history must be a voter's and count as many forks as any, and the other one must not serve.
 pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
     let Some(primary) = sim.bounds.primary.filter(|_| sim.bounds.two_histories).map(usize::from) else { return false };
     let forks = |n: usize| sim.notes.get(world.nodes[n].note).lineage.forks;
@@ -85,21 +86,23 @@ pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
         && sim.memories.get(other.memory).voter.is_none()
 }
 
-/// Returns the node that both nodes' parameters name at the beginning, if they keep its history.
+/// Returns the name of the node that both nodes' parameters prefer at the beginning. `None` if no history is kept by a
+/// parameter.
 pub(super) fn preferred(sim: &Sim) -> Option<String> {
     let primary = sim.bounds.primary.filter(|_| sim.bounds.two_histories)?;
     Some(NAMES[usize::from(primary)].to_owned())
 }
 
-/// Changes the parameters of `n` that its agent gets. An action that is under way keeps those that it began with.
+/// Changes the parameters of node `n` for its agent's next action. Returns false if nothing changes or an action is
+/// under way.
 pub(in crate::sim) fn keep(sim: &Sim, world: &mut World, n: usize, kept: KeptHistory) -> bool {
     let can = sim.bounds.two_histories && world.nodes[n].action.is_none();
     can && std::mem::replace(&mut world.kept[n], kept) != kept
 }
 
-/// Records that `n` gives the other history up when it announces that it runs standalone. `n` does so at an operator's
-/// command, or because both nodes' parameters keep its history. In the second case both records name `n`, and the other
-/// node does not serve.
+/// Records that node `n` gives up the other node's history when it announces that it runs standalone. `n` does so at an
+/// operator's command, or because both nodes' parameters keep its history. In the second case both records name `n`,
+/// and the other node does not serve.
 pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: bool) {
     if world.is_told_to_go_on(n, was_left_behind) {
         world.override_by_word(n);
@@ -116,13 +119,14 @@ pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: 
     }
 }
 
-/// Returns whether users reach this node and the peer, if an agent asks.
+/// Returns whether users reach the own node and the peer, as the agent observes it. `None` without a primary, because
+/// the agent does not ask then.
 pub(super) fn reach(sim: &Sim, lost: [bool; 2]) -> Option<Box<Reach>> {
     let [own, peer] = lost.map(|is_lost| Fact::Known(!is_lost));
     sim.bounds.primary.map(|_| Box::new(Reach { own, peer }))
 }
 
-/// Asserts that a voter gives its claim up only for a primary that its CIB shows as active.
+/// Asserts that a voter gives up its claim only in favour of a primary that its CIB shows as active.
 pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let cib = &world.nodes[n].cib;
     let is_primary = sim.bounds.primary.map(usize::from) == Some(1 - n);
@@ -133,7 +137,7 @@ pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Vio
     Err(Violation::new(format!("{} is to give its claim up for {}, which is not seen", NAMES[n], NAMES[1 - n])))
 }
 
-/// Asserts that a node that yields has given its claim up, in its memory and in its replica of the CIB.
+/// Asserts that a node that yields to the primary has given up its claim, in its memory and in its replica of the CIB.
 pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let me = &world.nodes[n];
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
@@ -143,8 +147,8 @@ pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Vi
     Ok(())
 }
 
-/// Returns whether the primary proves in this boot that it may run standalone, so that writes return while the two
-/// etcds do not reach each other. A sole voter's memory from before its peer's promotion proves that only if etcd
+/// Returns whether the primary can prove in this boot that it may run standalone, so that it serves again while the two
+/// etcds do not reach each other. A memory as a sole voter, from before its peer's promotion, proves that only if etcd
 /// answers without a leader.
 pub(super) fn may_go_on(sim: &Sim, world: &World) -> bool {
     let Some(n) = sim.bounds.primary.map(usize::from) else { return false };

@@ -3,30 +3,31 @@
 
 use crate::sim::store::intern::{Id, Interner};
 
-/// A member id. The first node has 1 to 7, the second 9 to 15, the third voter 8; 0 is no member.
+/// The id of an etcd member. Node1's members have 1 to 7, node2's have 9 to 15, and the third voter has 8. 0 is no
+/// member.
 pub type Mid = u8;
 
-/// The cluster of the two voters in the initial states.
+/// The id of the etcd cluster that the two voters form in the initial states.
 pub const CLUSTER: u8 = 0xc1;
-/// The third voter, on neither node.
+/// The member id of the third voter, which runs on neither node.
 pub const THIRD_VOTER: Mid = 8;
 
-/// Returns the node of a member. The third voter is on neither.
+/// Returns the index of the node that runs a member, or 2 for the third voter.
 pub fn node_of(mid: Mid) -> usize {
     if mid == THIRD_VOTER { 2 } else { usize::from(mid >> 3) }
 }
 
-/// Returns the first member id of a node, which a bootstrap assigns.
+/// Returns the member id that a node gets when it begins a new cluster.
 pub fn first_mid(node: usize) -> Mid {
     if node == 0 { 1 } else { 9 }
 }
 
-/// Returns a member as a bit of a set.
+/// Returns the bit that represents a member in a set of members.
 pub fn bit(mid: Mid) -> u16 {
     1 << mid
 }
 
-/// The members of a cluster. Bits are member ids.
+/// The membership of a cluster. Each field is a set with a bit per member id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Conf {
     pub voters: u16,
@@ -35,7 +36,7 @@ pub struct Conf {
 }
 
 impl Conf {
-    /// Returns whether `mid` votes.
+    /// Returns whether the member `mid` is a voter.
     pub fn votes(self, mid: Mid) -> bool {
         self.voters & bit(mid) != 0
     }
@@ -51,10 +52,10 @@ impl Conf {
     }
 }
 
-/// An entry of a log.
+/// An entry of a member's Raft log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// The sum of all entries up to here: their writes and members.
+    /// An entry that replaces all entries up to here, by their writes and the resulting membership.
     Base {
         writes: u8,
         conf: Conf,
@@ -64,16 +65,16 @@ pub enum Entry {
     Started(Mid),
     Promote(Mid),
     Remove(Mid),
-    /// The first entry of a leader, which begins a term. Only if terms count.
+    /// The entry with which a new leader begins its term. It exists only in a search with terms.
     Elected,
 }
 
-/// The sum of the entries of a prefix.
+/// The result of all entries up to an index of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     pub writes: u8,
     pub conf: Conf,
-    /// The number of terms that began in the prefix.
+    /// The number of terms that begin in these entries, after the first term.
     pub terms: u8,
 }
 
@@ -100,18 +101,19 @@ fn sum(entries: &[Entry]) -> Sum {
     })
 }
 
-/// All logs, with the sum of each prefix. Nearly every move reads the sums of both nodes.
+/// All logs that occur in states, with the sum up to each index. Nearly every move reads the sums of both nodes' logs.
 #[derive(Clone, Debug)]
 pub struct Logs {
     entries: Interner<Vec<Entry>>,
-    /// The sums of the prefixes, log by log, each from the empty prefix to the whole log.
+    /// The sums of each log, from the empty beginning to the whole log. The logs follow each other in the order of
+    /// their numbers.
     sums: Vec<Sum>,
-    /// The index of each log's first sum, and the index for the next log's.
+    /// The index in `sums` at which each log begins, and the one at which the next new log will begin.
     starts: Vec<usize>,
 }
 
 impl Default for Logs {
-    /// Creates the table, with the empty log as number 0.
+    /// Creates the table with one log, the empty one, which has number 0.
     fn default() -> Self {
         let mut logs = Self { entries: Interner::default(), sums: Vec::new(), starts: vec![0] };
         logs.add_up();
@@ -120,30 +122,30 @@ impl Default for Logs {
 }
 
 impl Logs {
-    /// Returns the number of a log.
+    /// Returns the number of the log with these entries, and assigns one if the log is new.
     pub fn id(&mut self, entries: Vec<Entry>) -> Id {
         let id = self.entries.id(entries);
         self.add_up();
         id
     }
 
-    /// Returns the entries of a log.
+    /// Returns the entries of the log with the number `id`.
     pub fn get(&self, id: Id) -> &[Entry] {
         self.entries.get(id)
     }
 
-    /// See [`Interner::mark`].
+    /// Returns the fingerprint of a log: see [`Interner::mark`].
     pub fn mark(&self, id: Id) -> u16 {
         self.entries.mark(id)
     }
 
-    /// See [`Interner::catch_up`].
+    /// Reads the logs to which other threads have assigned numbers: see [`Interner::catch_up`].
     pub fn catch_up(&mut self) {
         self.entries.catch_up();
         self.add_up();
     }
 
-    /// Returns the sums of a log's prefixes, by their length.
+    /// Returns the sum of the first entries of a log for each number of entries, from 0 up.
     fn sums(&self, id: Id) -> &[Sum] {
         let id = id as usize;
         &self.sums[self.starts[id]..self.starts[id + 1]]
@@ -158,38 +160,39 @@ impl Logs {
     }
 }
 
-/// A node's data dir.
+/// A node's data dir in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Data {
-    /// The id of the member, or 0 if the data dir is blank.
+    /// The id of the member that the data belongs to, or 0 if the data dir is blank.
     pub mid: Mid,
     pub cluster: u8,
     pub log: Id,
-    /// The number of entries that this member knows to be committed (`commit`), and the part of it that is on disk
-    /// (`durable`). The difference is lost with the process.
+    /// The number of entries that this member knows to be committed (`commit`), and the number of these that its disk
+    /// shows as committed (`durable`). A killed process loses the difference.
     pub commit: u8,
     pub durable: u8,
-    /// The number of entries that were folded. A search leaves it out.
+    /// The number of entries that were folded into the first one. The states of a search do not contain it.
     pub folded: u16,
 }
 
 impl Data {
-    /// Returns whether the data dir is blank.
+    /// Returns whether the data dir holds no data.
     pub fn is_blank(self) -> bool {
         self.mid == 0
     }
 
-    /// Returns the entries.
+    /// Returns the entries of this node's log, or none if the data dir is blank.
     pub fn entries(self, logs: &Logs) -> &[Entry] {
         if self.is_blank() { &[] } else { logs.get(self.log) }
     }
 
-    /// Returns the sum of the entries that the member knows to be committed. Its etcd acts by that membership.
+    /// Returns the sum of the entries that the member knows to be committed. Its etcd acts by the membership in that
+    /// sum.
     pub fn applied(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log)[usize::from(self.commit)] }
     }
 
-    /// Returns the sum of all entries, which a tool reads from the data dir offline.
+    /// Returns the sum of all entries, committed or not. A tool that reads the data dir offline finds it.
     pub fn newest(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }
@@ -204,7 +207,7 @@ impl Data {
         u8::try_from(self.entries(logs).len()).unwrap_or(u8::MAX)
     }
 
-    /// Appends an entry. The record that goes to disk has the commit index from before.
+    /// Appends an entry. The record that goes to disk with it has the commit index from before.
     pub fn append(&mut self, logs: &mut Logs, entry: Entry) {
         let mut entries = self.entries(logs).to_vec();
         entries.push(entry);
@@ -213,9 +216,9 @@ impl Data {
     }
 }
 
-/// Folds durably committed entries into one, if their differences no longer count. These are the entries that both
-/// nodes hold. They are also all entries of a node that does not list the other node's member, because the two logs are
-/// never compared again.
+/// Folds entries that are committed on disk into one, if their differences no longer count. These are the entries that
+/// both nodes hold. They are also all entries of a node that does not list the other node's member, because the two
+/// logs are never compared again.
 pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     if a.durable < 2 && b.durable < 2 {
         return;
@@ -239,8 +242,8 @@ pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     }
 }
 
-/// Returns whether `mid` is not a member after the durable entries of `data`, and no later entry adds it. It never
-/// becomes one, because ids are never assigned twice.
+/// Returns whether the member `mid` is not listed after the durable entries of `data`, and no later entry adds it. It
+/// never becomes a member then, because etcd assigns no id twice.
 fn is_stranger(logs: &Logs, data: Data, mid: Mid) -> bool {
     let count = usize::from(data.durable);
     let is_listed = logs.sums(data.log)[count].conf.lists(mid);

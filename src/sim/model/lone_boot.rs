@@ -14,7 +14,7 @@ use crate::decide::{self, Effect, Plan, Progress, Reason, Request};
 use crate::sim::mutant::Mutant;
 use crate::sim::{Sim, Violation};
 
-/// Returns the power of the peer of `n`, as the peer's BMC reports it.
+/// Returns the power state of the other machine than node `n`, as its BMC reports it.
 fn power(world: &World, n: usize) -> Power {
     match (world.bmc[1 - n], world.nodes[1 - n].on) {
         (Bmc::Silent, _) => Power::Silent { why: "no answer".to_owned() },
@@ -30,7 +30,7 @@ fn uuid(n: usize) -> String {
     format!("uuid of {}", NAMES[n])
 }
 
-/// Returns the facts that the process on `n` observes.
+/// Returns the facts that `tandem lone-boot` on node `n` observes.
 fn facts(sim: &Sim, world: &World, n: usize) -> LoneBoot {
     let me = &world.nodes[n];
     let [newest, applied] = [me.data.newest(&sim.logs).conf, me.data.applied(&sim.logs).conf];
@@ -59,7 +59,7 @@ fn facts(sim: &Sim, world: &World, n: usize) -> LoneBoot {
     }
 }
 
-/// Returns the evidence on `n`, changed by the mutant.
+/// Returns the evidence from which `tandem lone-boot` on node `n` decides. A broken rule ([`Mutant`]) may change it.
 fn evidence(sim: &Sim, world: &World, n: usize) -> Evidence {
     let action = Action { request: Request::LoneBoot, notify: Vars::default(), progress: 0, plan: None };
     let mut evidence = view::evidence(sim, &view::look(sim, world, n, action), 0);
@@ -80,13 +80,14 @@ fn plan(sim: &Sim, world: &World, n: usize) -> Plan {
     decide::decide(Request::LoneBoot, &evidence(sim, world, n), &Progress::default()).plan
 }
 
-/// Returns whether the process runs. It ends once there is quorum, or when Pacemaker ends.
+/// Returns whether `tandem lone-boot` runs on node `n`. It ends once the node has quorum, or when Pacemaker ends.
 fn runs(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     sim.bounds.lone_boot && node.on && node.stack == Stack::Up && !node.quorum
 }
 
-/// Ends the time for which the peer of `n` must have been off. Returns false if the process does not wait for that.
+/// Ends the time for which the peer must have been off before `tandem lone-boot` on node `n` acts. Returns false if the
+/// process does not wait for that.
 pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bool {
     let waits = |plan: &Plan| matches!(plan.because, Reason::LoneBoot { step: LoneBootStep::Waits { .. }, .. });
     let is_over = runs(sim, world, n) && world.lone[n] == Lone::Looks && waits(&plan(sim, world, n));
@@ -96,7 +97,7 @@ pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bo
     is_over
 }
 
-/// Has the process on `n` observe and decide.
+/// Has `tandem lone-boot` on node `n` observe and decide. Returns whether the decision changes its progress.
 pub(in crate::sim) fn look(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     if !runs(sim, world, n) || is_pending(world.lone[n]) {
         return false;
@@ -117,7 +118,7 @@ fn is_pending(lone: Lone) -> bool {
     matches!(lone, Lone::Holds | Lone::Ends)
 }
 
-/// Performs the decided effect on `n`.
+/// Performs the effect that `tandem lone-boot` on node `n` has decided. Returns false if none is pending.
 pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if !runs(sim, world, n) {
         return Ok(false);
@@ -130,8 +131,8 @@ pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool
     Ok(true)
 }
 
-/// Asks the BMC once more, and holds the peer off. A peer that was switched on meanwhile is not switched off, and the
-/// count begins again.
+/// Asks the peer's BMC once more, and holds the peer off if it reports Off. A peer that was switched on meanwhile is
+/// left on, and the time for which it must be off begins again.
 fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let bmc = evidence(sim, world, n).lone_boot.and_then(|lone_boot| lone_boot.peer_bmc.known().cloned());
     let is_off = |bmc: PeerBmc| matches!(bmc.power, Power::Off { .. }) && bmc.found == bmc.by_device;
@@ -147,9 +148,9 @@ fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Lets a node have quorum without its peer, and asserts that its data has all acknowledged writes. An exception is a
-/// confirmation that makes a history on the other node, of which this node could not learn: the two histories meet
-/// later.
+/// Gives node `n` quorum without its peer, and asserts that its data has all acknowledged writes. Data may lack writes
+/// of a history that a confirmation made on the other node, if this node could not learn of it. An operator chooses
+/// between these histories later.
 fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let missing = world.acked & !world.given_up & !world.nodes[n].data.newest(&sim.logs).writes;
     let is_unheard = world.unheard & (1 << n) != 0;
@@ -161,8 +162,8 @@ fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation>
     Ok(())
 }
 
-/// Ends the row of answers Off if the next answer would differ, because a machine takes longer to act than these
-/// questions are apart. A decided effect still happens, unless the machine or its Pacemaker is gone.
+/// Begins the time anew for which a peer must be off, unless the BMC still reports Off. An effect that was already
+/// decided still happens, unless the machine or its Pacemaker is gone.
 pub(in crate::sim) fn settle(sim: &Sim, world: &mut World) {
     if !sim.bounds.lone_boot {
         return;
@@ -186,7 +187,7 @@ fn is_taken_for_off(sim: &Sim, world: &World, n: usize) -> bool {
     }
 }
 
-/// Writes to the CIB whether the leader finds two voters.
+/// Publishes in the CIB whether the leader finds two voters (`etcd_redundancy`).
 pub(super) fn say(cib: &mut Cib, is_redundant: bool) {
     cib.said = if is_redundant { Said::Redundant } else { Said::Alone };
 }

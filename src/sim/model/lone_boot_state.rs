@@ -4,34 +4,34 @@
 use crate::base::Fact;
 use crate::decide::evidence::Redundancy;
 
-/// The answer of a machine's BMC.
+/// The way in which a machine's BMC answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Bmc {
-    /// The BMC reports the power of its machine.
+    /// The BMC reports the real power of its machine.
     #[default]
     Honest,
     Silent,
-    /// The BMC of another machine, which is off, answers at the address.
+    /// The BMC of another machine answers at the address, and that machine is off.
     Anothers,
 }
 
-/// The progress of a node's lone boot.
+/// The progress of `tandem lone-boot` on a node that boots without its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lone {
-    /// The process observes.
+    /// The process observes, and has seen the peer off for too short a time.
     #[default]
     Looks,
-    /// The peer has been off for long enough.
+    /// The peer has been off for long enough that the process may act.
     OffForLong,
     Announced,
-    /// The process has decided to hold the peer off.
+    /// The process has decided to hold the peer off, and has not done so yet.
     Holds,
     HeldOff,
-    /// The process has decided that Corosync waits no longer.
+    /// The process has decided to let Corosync wait for the peer no longer, and has not done so yet.
     Ends,
 }
 
-/// The CIB's property about two voters (`etcd_redundancy`). Only with `--lone-boot`.
+/// The CIB's property about whether there are two voters (`etcd_redundancy`). The model has it only with `--lone-boot`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Said {
     #[default]
@@ -41,7 +41,7 @@ pub enum Said {
 }
 
 impl Said {
-    /// Returns the fact that an agent observes.
+    /// Returns the property as evidence. `is_asked` is true if the agent reads it.
     pub(super) fn fact(self, is_asked: bool) -> Fact<Redundancy> {
         match (is_asked, self) {
             (false, _) => Fact::NotAsked,

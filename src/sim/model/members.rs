@@ -5,22 +5,23 @@ use super::log::{self, Conf, Entry, Mid, bit};
 use super::world::{Run, World};
 use crate::sim::Sim;
 
-/// The outcome of a request to change the membership.
+/// The outcome of a request to change etcd's membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     Done,
-    /// The leader has the request, and has not committed it yet.
+    /// The leader has the requested change in its log, and has not committed it yet.
     NotYet,
     Failed,
 }
 
-/// Returns the leader to which the etcd of node `via` forwards a request, if `from` can ask it.
+/// Returns the leader to which the etcd of node `via` forwards a request of node `from`. Returns `None` if there is no
+/// leader, or `from` does not reach that etcd.
 fn asked_leader(world: &World, via: usize, from: usize) -> Option<usize> {
     let reachable = via == from || (world.etcds_meet() && world.nodes[via].on);
     etcd::leader(world).filter(|_| reachable && world.nodes[via].etcd.is_led())
 }
 
-/// Returns whether `entry` is done in the membership `conf`.
+/// Returns whether the membership `conf` already has the change that `entry` makes.
 fn is_done(entry: Entry, conf: Conf) -> bool {
     match entry {
         Entry::Remove(mid) => !conf.lists(mid),
@@ -30,13 +31,14 @@ fn is_done(entry: Entry, conf: Conf) -> bool {
     }
 }
 
-/// Returns whether a requested change is not committed yet, so that asking again changes nothing.
+/// Returns whether a requested change is in the leader's log but not committed, so that asking again changes nothing.
 pub fn is_awaited(sim: &Sim, world: &World, via: usize, from: usize, entry: Entry) -> bool {
     let Some(data) = asked_leader(world, via, from).map(|leader| world.nodes[leader].data) else { return false };
     !is_done(entry, data.applied(&sim.logs).conf) && is_done(entry, data.newest(&sim.logs).conf)
 }
 
-/// Asks the etcd of node `via` to change the membership, unless the same change is awaited already.
+/// Asks the etcd of node `via` for the change of the membership in `entry`, on behalf of node `from`. An uncommitted
+/// change that was already requested is not requested again.
 pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: Entry) -> Reply {
     let Some(leader) = asked_leader(world, via, from) else { return Reply::Failed };
     let data = world.nodes[leader].data;
@@ -63,8 +65,8 @@ fn names(conf: Conf, node: usize) -> bool {
     (1..16).any(|mid| conf.lists(mid) && log::node_of(mid) == node)
 }
 
-/// Returns whether the learner has caught up. etcd requires 90 % of the leader's index; the model requires all or
-/// fails.
+/// Returns whether the learner `mid` has caught up with the leader. etcd requires 90 % of the leader's index. The model
+/// requires that the learner follows.
 fn is_caught_up(world: &World, leader: usize, conf: Conf, mid: Mid) -> bool {
     let learner = &world.nodes[1 - leader];
     conf.learners & bit(mid) != 0 && learner.data.mid == mid && learner.etcd == Run::Follower

@@ -10,8 +10,8 @@ pub(super) fn small(id: u64) -> u8 {
     u8::try_from(id).unwrap_or(u8::MAX)
 }
 
-/// Returns a member id that nothing in the world remembers. etcd assigns no id twice, but an id that is forgotten
-/// everywhere is as good as new.
+/// Returns an id for a new member of `node` that nothing in `world` names. etcd assigns no id twice, but an id that is
+/// forgotten everywhere is as good as a new one.
 pub(super) fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
     let mut used = 0_u16;
     let mut note = |mid: Mid| used |= bit(mid & 15);
@@ -47,7 +47,7 @@ pub(super) fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
     (first..first + 7).find(|mid| used & bit(*mid) == 0).unwrap_or(first + 6)
 }
 
-/// Returns the members that durable state names.
+/// Returns the ids of the members that a node's durable state names.
 fn mids_of_note(note: &DurableState) -> impl Iterator<Item = Mid> {
     let named = [note.without, note.of.as_ref().map(|of| of.member_id)];
     named.into_iter().flatten().map(small)

@@ -5,7 +5,7 @@ use crate::sim::model::log::{self, Conf, Data, Entry, Mid, THIRD_VOTER, bit, fir
 use crate::sim::model::world::{Damage, Mode, NAMES, Run, Word, World};
 use crate::sim::{Sim, Violation};
 
-/// Runs etcd on a node.
+/// Starts etcd on node `n`, in the mode that the agent chose.
 pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: Mode) -> Result<(), Violation> {
     if world.nodes[n].etcd.is_on() {
         // `podman run --replace` stops the running container.
@@ -57,7 +57,8 @@ fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation
     Ok(())
 }
 
-/// Drops the entries above the commit index, and makes this member the only one.
+/// Starts the etcd of node `n` with a forced new cluster. Drops the entries above the commit index, and removes all
+/// other members.
 fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let name = NAMES[n];
     let mut data = world.nodes[n].data;
@@ -91,7 +92,8 @@ fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Joins as the learner that the peer's cluster lists for this node. Without such a learner, etcd ends at once.
+/// Starts the etcd of node `n` as the learner that the peer's cluster lists for it. Without such a learner, etcd ends
+/// at once.
 fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Violation> {
     if !world.nodes[n].data.is_blank() {
         return Err(Violation::new(format!("{}: etcd joins with data in its data dir", NAMES[n])));
