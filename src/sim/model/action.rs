@@ -18,7 +18,8 @@ pub struct Action {
 /// The notify variables that Pacemaker passes to an action. Each set of nodes is a number with a bit for each node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vars {
-    /// True if Pacemaker passed notify variables. A recurring monitor has none.
+    /// True if so many starts have failed that the agent treats this stop as final, although Pacemaker starts the
+    /// instance again.
     pub given: bool,
     pub moment: Moment,
     pub operation: Operation,

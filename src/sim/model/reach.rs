@@ -2,10 +2,10 @@
 
 use super::world::{Run, World};
 
-/// The links of a node, as a correct partition detector reports them there. No rule of Tandem reads them.
+/// The network links of a node, as a correct partition detector on it reports them. No rule of Tandem reads them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Links {
-    /// No link is known to be cut: a silent peer has failed, or its own links have.
+    /// No link is known to be cut. If the peer is silent, it has failed, or its own links are cut.
     #[default]
     Whole,
     /// The node reaches neither its peer nor users.
@@ -15,7 +15,7 @@ pub enum Links {
 }
 
 impl Links {
-    /// Returns the links of `me`.
+    /// Returns the report of a correct partition detector on node `me`.
     pub fn of(world: &World, me: usize) -> Self {
         match (world.link || !world.nodes[1 - me].on, world.lost_to_users[me], world.lost_to_users[1 - me]) {
             (true, ..) | (false, false, true) => Self::Whole,
@@ -25,13 +25,13 @@ impl Links {
     }
 }
 
-/// Returns whether `n` leads and writes of users reach it, through its follower if need be.
+/// Returns whether node `n` leads and the writes of users reach it, directly or through its follower.
 pub fn takes_writes(world: &World, n: usize) -> bool {
     let by_the_peer = world.etcds_meet() && !world.lost_to_users[1 - n] && world.nodes[1 - n].etcd == Run::Follower;
     world.nodes[n].etcd == Run::Leader && (!world.lost_to_users[n] || by_the_peer)
 }
 
-/// Cuts a machine off from users, or lets them reach it again. Returns false if nothing changes.
+/// Cuts machine `n` off from users, or lets them reach it again. Returns false if nothing changes.
 pub fn set_users(world: &mut World, n: usize, reach: bool) -> bool {
     std::mem::replace(&mut world.lost_to_users[n], !reach) == reach
 }

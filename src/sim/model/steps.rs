@@ -20,7 +20,7 @@ use crate::sim::mutant::Mutant;
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// A plan without its reason: the work that is left.
+/// A decided plan without its reason: the part that the model carries out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Todo {
     pub effects: Arc<[Effect]>,
@@ -41,7 +41,7 @@ impl Default for Todo {
     }
 }
 
-/// All plans, by the number of their [`Todo`].
+/// All plans of the search. The index is the number of the plan's [`Todo`].
 #[derive(Clone, Debug, Default)]
 pub struct Plans(Vec<Steps>);
 
@@ -54,21 +54,22 @@ pub struct Steps {
     /// True if the plan backs data up (`moves_aside`), or forces a new cluster (`forces`).
     pub moves_aside: bool,
     pub forces: bool,
-    /// True if a vote proxy votes.
+    /// True if a vote proxy casts the peer's vote.
     pub stands_in: bool,
-    /// True if leadership moves (`hands_over`), or the node yields to the primary (`yields`).
+    /// True if leadership moves to the peer (`hands_over`), or the node yields to the primary (`yields`).
     pub hands_over: bool,
     pub yields: bool,
 }
 
-/// The continuation after the effects: the action's answer, or another round with this progress.
+/// The continuation after all effects of a plan: an exit code that ends the action, or another decision with this
+/// progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Exit(Exit),
     Again(Id),
 }
 
-/// An effect of a plan.
+/// One effect of a plan, as the model performs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectStep {
     Publish {
@@ -91,35 +92,35 @@ pub enum EffectStep {
     /// Publishes the position that etcd has reached.
     SetReached(CibReached),
     SetRedundancy(bool),
-    /// Takes back the request to force a new cluster.
+    /// Clears the operator's request to force a new cluster (`force_new_cluster`).
     ForceDone,
     StopContainer,
     AdvanceCommit,
     MoveDataAside,
     RunContainer(Mode),
-    /// Has the vote proxy cast the other voter's vote. It acknowledges the leader's entries until the next step is
-    /// done.
+    /// Has the vote proxy cast the vote of a member that is off. It acknowledges the leader's entries until
+    /// [`Self::VoteProxyRemoves`] is done.
     VoteProxyVotes,
-    /// Has the leader remove the voter that the proxy voted for.
+    /// Has the leader remove the member for which the vote proxy voted.
     VoteProxyRemoves,
     SettleConfig,
-    /// Lowers Pacemaker's count of failed starts, so that it bans no node.
+    /// Resets Pacemaker's count of failed starts, so that Pacemaker does not ban the resource from the node.
     ForgetFailures,
-    /// Ends the process of a killed agent that still starts etcd.
+    /// Ends a start of etcd that survived its killed agent.
     EndLaunch,
     MoveLeader,
     Remove(Mid, Via),
     Promote(Mid, Via),
-    /// Adds a learner on this node.
+    /// Adds a learner for the node with this index to the member list.
     AddLearner(usize, Via),
-    /// Informs people, or keeps the disk from filling. No decision of the model depends on it.
+    /// Informs people, or keeps the disk from filling. No decision of the model depends on this effect.
     ForPeople {
         is_for_show: bool,
     },
 }
 
 impl Plans {
-    /// Returns the plan of a number.
+    /// Returns the plan with the number `plan`.
     pub fn get(&self, plan: Id) -> &Steps {
         &self.0[plan as usize]
     }
@@ -131,27 +132,27 @@ impl Plans {
 }
 
 impl Sim {
-    /// Returns whether an action waits for the moment in which a vote proxy may vote, or is about to.
+    /// Returns whether the agent in `action` waits until a vote proxy may vote, or is about to wait for that.
     pub(in crate::sim) fn stands_in(&self, action: Action) -> bool {
         let waits = |progress: Id| matches!(self.progresses.get(progress).phase, Phase::VoteProxy { .. });
         let then = action.plan.map(|(plan, _)| self.plans.get(plan).then);
         waits(action.progress) || matches!(then, Some(Then::Again(progress)) if waits(progress))
     }
 
-    /// Returns whether a vote proxy has voted for `n`, and still acknowledges entries.
+    /// Returns whether a vote proxy has voted for node `n`, and still acknowledges its entries.
     pub(in crate::sim) fn is_stood_in_for(&self, world: &World, n: usize) -> bool {
         let next = world.nodes[n].action.and_then(|action| action.plan);
         next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(EffectStep::VoteProxyRemoves)
     }
 
-    /// Returns the number of a plan.
+    /// Returns the number of a plan, and assigns one if the plan is new.
     pub(in crate::sim) fn plan(&mut self, todo: Todo) -> Id {
         let id = self.todos.id(todo);
         self.add_plans();
         id
     }
 
-    /// Adds the plans that got their numbers from other threads, too.
+    /// Adds all plans that have a number to [`Plans`], including those from other threads.
     pub(in crate::sim) fn add_plans(&mut self) {
         for id in self.plans.0.len()..self.todos.len() {
             let todo = self.todos.get(Id::try_from(id).unwrap_or(Id::MAX)).clone();
@@ -248,8 +249,8 @@ impl EffectStep {
         }
     }
 
-    /// Returns whether the effect is performed together with the one before it, because no decision and no invariant of
-    /// the other node depends on it.
+    /// Returns whether the effect is performed together with the effect before it, because no decision and no invariant
+    /// of the other node depends on it.
     pub fn is_for_show(self) -> bool {
         matches!(
             self,
@@ -261,18 +262,18 @@ impl EffectStep {
         )
     }
 
-    /// Returns whether the next step belongs to the same effect.
+    /// Returns whether this step and the next one in the plan perform a single effect.
     pub fn is_the_first_of_two(self) -> bool {
         self == Self::VoteProxyVotes
     }
 
-    /// Returns whether the step is a vote proxy's. A vote proxy may give up at any moment, and the plan continues as
-    /// after its effect.
+    /// Returns whether a vote proxy performs this step. A vote proxy may give up at any moment, and the plan then
+    /// continues as if it had not.
     pub fn is_of_a_vote_proxy(self) -> bool {
         matches!(self, Self::VoteProxyVotes | Self::VoteProxyRemoves)
     }
 
-    /// Returns whether the effect can fail, or may have to be awaited.
+    /// Returns whether the effect can fail, or may have to wait for another node.
     pub fn may_fail(self) -> bool {
         matches!(
             self,
@@ -287,7 +288,7 @@ impl EffectStep {
         )
     }
 
-    /// Returns whether the effect has begun and is not done yet, so that trying again changes nothing.
+    /// Returns whether the effect was requested and is not done yet, so that requesting it again changes nothing.
     pub fn is_awaited(self, sim: &Sim, world: &World, n: usize) -> bool {
         // A record with a nonce is awaited until the CIB returns it, which happens only once the membership has
         // changed.
@@ -298,7 +299,8 @@ impl EffectStep {
         change.is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
     }
 
-    /// Returns the change of the membership that the effect asks for, and the etcd that it asks.
+    /// Returns the change of the membership that the effect requests, with the etcd that receives the request. Returns
+    /// `None` if the effect changes no membership.
     fn change(self, sim: &Sim, world: &World) -> Option<(Entry, Via)> {
         match self {
             Self::Remove(mid, via) => Some((Entry::Remove(mid), via)),
@@ -308,7 +310,7 @@ impl EffectStep {
         }
     }
 
-    /// Performs the effect on `n`.
+    /// Performs the effect on node `n`.
     pub fn perform(self, sim: &mut Sim, world: &mut World, n: usize) -> Result<Reply, Violation> {
         if self.is_awaited(sim, world, n) {
             return Ok(Reply::NotYet);
@@ -378,13 +380,13 @@ impl EffectStep {
     }
 }
 
-/// Returns the node that runs the asked etcd.
+/// Returns the index of the node with the etcd that node `n` asks.
 fn asked(n: usize, via: Via) -> usize {
     if via == Via::Own { n } else { 1 - n }
 }
 
-/// Asserts that acknowledged writes in data that is backed up are also in the peer's data, unless an operator gave them
-/// up.
+/// Moves the data of node `n` to a backup. Asserts that acknowledged writes in it are also in the peer's data, unless
+/// an operator gave them up.
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let here = world.nodes[n].data.newest(&sim.logs).writes;
     let there = world.nodes[1 - n].data.newest(&sim.logs).writes;

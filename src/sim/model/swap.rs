@@ -4,7 +4,8 @@
 use super::log::Data;
 use super::world::{Action, Cib, Newer, Node, Vars, World};
 
-/// Exchanges all names of nodes and members in `node`, except in its interned values.
+/// Exchanges the names of the two nodes and of their members in `node`. Values that are stored by number are left as
+/// they are.
 pub(in crate::sim) fn swap_names(node: &mut Node) {
     let Node {
         data,
@@ -42,7 +43,7 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
     swap_action(action);
 }
 
-/// Exchanges the nodes in a CIB, except in its interned values and in the authors of forks.
+/// Exchanges the two nodes in a CIB. Values that are stored by number and the authors of forks are left as they are.
 pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
     let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary, reached: _, said: _ } =
         cib;
@@ -57,7 +58,7 @@ pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
     }
 }
 
-/// Exchanges the nodes in an action's notify variables.
+/// Exchanges the two nodes in an action's notify variables.
 pub(in crate::sim) fn swap_action(action: &mut Option<Action>) {
     if let Some(Action { notify, request: _, progress: _, plan: _ }) = action {
         let Vars { active, start, stop, given: _, moment: _, operation: _, in_vain: _ } = notify;
@@ -71,7 +72,7 @@ fn swapped_set(nodes: u8) -> u8 {
     (nodes & 1) << 1 | (nodes >> 1)
 }
 
-/// Exchanges the nodes in the rest of the world.
+/// Exchanges the two nodes in all fields of `world` but `nodes`.
 pub(in crate::sim) fn swap_between(world: &mut World) {
     let World {
         lagging,

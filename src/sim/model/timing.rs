@@ -6,11 +6,11 @@ use crate::decide::Request;
 /// A moment of an action at which the model takes a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct When {
-    /// The name of the moment in a scenario.
+    /// The name of the moment in a scenario file.
     pub name: &'static str,
-    /// The time since the action began, unless the action has less time.
+    /// The time since the action began. If the action's own time is shorter, the moment is at its end.
     pub elapsed_ms: u64,
-    /// True if the phase of the action has just begun, instead of having lasted as long as the action.
+    /// True if the phase of the action begins at this moment. Otherwise the phase began with the action.
     is_new_phase: bool,
 }
 
@@ -19,20 +19,20 @@ impl When {
         Self { name, elapsed_ms, is_new_phase }
     }
 
-    /// Returns the time since the action began, and the time at which its phase began.
+    /// Returns the time since the action began, and the time at which its phase began, both in milliseconds.
     pub fn of(self, request: Request) -> (u64, u64) {
         let elapsed_ms = self.elapsed_ms.min(budget_ms(request) - LAST_MS);
         (elapsed_ms, if self.is_new_phase { elapsed_ms } else { 0 })
     }
 }
 
-/// The time between an action's last decision and the end of its time.
+/// The time from the last decision of an action to its time-out, in milliseconds.
 const LAST_MS: u64 = 1_000;
-/// A time that is longer than any action's.
+/// A time that is longer than any action's time-out, in milliseconds.
 const END_MS: u64 = 3_600_000;
 
-/// The moments at once, after each wait of the core, and at the end. The late ones exist also with a phase that has
-/// just begun. A test checks that every wait of the core ends between two of these moments.
+/// The moments at which an action decides: at once, after each wait of the core, and at the end. The late ones exist
+/// also with a phase that has just begun. A test checks that every wait of the core ends between two of these moments.
 pub const MOMENTS: [When; 7] = [
     When::new("", 0, false),
     When::new("a little later", 6_000, false),
@@ -43,7 +43,8 @@ pub const MOMENTS: [When; 7] = [
     When::new("at the end, in a new phase", END_MS, true),
 ];
 
-/// Returns the advertised time of an action, without the part that the agent keeps for its answer.
+/// Returns the time-out of an action as the agent advertises it, without the time that the agent keeps for its answer,
+/// in milliseconds.
 pub fn budget_ms(request: Request) -> u64 {
     let budget = actions::budget(actions::advertised_timeout(request), std::time::Duration::ZERO);
     u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
@@ -64,7 +65,8 @@ mod tests {
         }
     }
 
-    /// In a phase that has just begun, no wait of the phase is over at the end of the action's time.
+    /// Asserts that the last moments are at the end of the action's time, and that in a new phase no wait is over
+    /// there.
     #[test]
     fn the_last_moments_are_at_the_end_of_an_actions_time() {
         for request in [Request::Start, Request::Stop, Request::Monitor, Request::Notify, Request::Promote] {

@@ -20,9 +20,9 @@ use crate::decide::evidence::{
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
 
-/// The promotion score that an agent sets.
+/// The promotion score that an agent sets on a node that may be promoted.
 const SCORE: u32 = 1000;
-/// The running boot, in the evidence. Another boot's memory is never found, because no reboot leaves it.
+/// The boot id in all evidence of the model. The memory of another boot is never found, because no reboot leaves it.
 pub const THIS_BOOT: &str = "this boot";
 
 /// All facts on which a decision on one node can depend.
@@ -36,13 +36,13 @@ pub struct View {
     pub(in crate::sim) cib: Cib,
     pub(in crate::sim) runs: bool,
     pub(in crate::sim) forces: bool,
-    /// True if a start of etcd that outlived its agent is under way.
+    /// True if a start of etcd that survived its agent is under way.
     pub(in crate::sim) launching: bool,
-    /// True if Pacemaker has counted a failed start, which the agent takes back.
+    /// True if Pacemaker has counted a failed start, which the agent clears.
     pub(in crate::sim) has_failures: bool,
-    /// True if etcd has failed to start from the data in all quick tries.
+    /// True if all quick tries to start etcd from the data have failed.
     pub(in crate::sim) breaks_down: bool,
-    /// True if the disk that holds the data, and the durable state with it, is not mounted.
+    /// True if the disk that holds the data and the durable state is not mounted.
     pub(in crate::sim) is_not_mounted: bool,
     pub(in crate::sim) disk: Option<Disk>,
     pub(in crate::sim) note: Id,
@@ -51,38 +51,38 @@ pub struct View {
     pub(in crate::sim) own: Heard,
     pub(in crate::sim) peer: Heard,
     pub(in crate::sim) blind: Blind,
-    /// True if the record that is missing in the CIB is only erased.
+    /// True if the own record is missing in the CIB only because Pacemaker erased it, so that the attribute manager still has it.
     pub(in crate::sim) keeps_record: bool,
-    /// The answer of an etcd without a leader, if the agent asks for it.
+    /// The answer of the own etcd without a leader. `None` if the agent did not ask or etcd did not answer.
     pub(in crate::sim) leaderless: Option<Told>,
-    /// The report of a partition detector, for strategies that have one.
+    /// The report of a partition detector, for strategies of [`crate::sim::compare`] that have one.
     pub(in crate::sim) links: Links,
-    /// True if the delay of a hand-over that this boot remembers is over (`delay_over`), or if users have lost this
-    /// node and the peer (`reach`).
+    /// True if the delay before a hand-over or without a leader that this boot remembers is over (`delay_over`), or if users do not
+    /// reach the own node and the peer (`reach`).
     pub(in crate::sim) delay_over: bool,
     pub(in crate::sim) reach: [bool; 2],
-    /// The history that the parameters keep.
+    /// The history that survives by this node's parameters.
     pub(in crate::sim) kept: KeptHistory,
 }
 
-/// The data dir, read offline.
+/// The content of a data dir, as the agent reads it while etcd does not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::sim) struct Disk {
     pub(in crate::sim) mid: Mid,
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
     pub(in crate::sim) has_left: bool,
-    /// True if there are entries above the commit index.
+    /// True if the log has entries above its commit index.
     pub(in crate::sim) has_tail: bool,
-    /// The term and index of the last entry, for strategies that read them. The real core reads them if positions
-    /// count, and the commit index with them.
+    /// The term (`term`) and index (`index`) of the last entry, and the commit index (`commit`). Tandem's rules read these only if
+    /// positions count. Other strategies always read the first two.
     pub(in crate::sim) term: u8,
     pub(in crate::sim) index: u16,
     pub(in crate::sim) commit: u8,
 }
 
-/// Observes everything at once. Fields that an agent does not observe are named, too. A new field does not compile
-/// until its author has decided about it.
+/// Returns all that the agent of node `me` observes in this moment. Fields that an agent does not observe are named, too. A new field
+/// does not compile until its author has decided about it.
 #[expect(clippy::too_many_lines, reason = "each field is named")]
 pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progress, plan: _ }: Action) -> View {
     let World {
@@ -166,7 +166,8 @@ fn without_record(mut cib: Cib, me: usize) -> Cib {
     cib
 }
 
-/// Drops the CIB's state of this node itself, because [`cib`] does not report it.
+/// Drops the parts of a CIB that the agent of node `me` does not read, so that views with a difference only there are
+/// equal.
 fn of_the_other(cib: Cib, me: usize) -> Cib {
     let Cib { mut machine, mut agent, mut recorded, mut score, .. } = cib;
     (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
@@ -195,7 +196,7 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     }
 }
 
-/// Returns the agent's evidence of a view, `elapsed_ms` into the action.
+/// Returns the agent's evidence from a view, `elapsed_ms` after the action began.
 pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
     let (me, peer) = (usize::from(view.me), 1 - usize::from(view.me));
     let stored = |id: Id| id != 0;
@@ -246,12 +247,12 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
     evidence
 }
 
-/// Returns a sufficient number of failed starts, without their log lines.
+/// Returns so many failed starts, without their log lines, that no quick try is left.
 fn failed_starts() -> FailedStarts {
     FailedStarts { count: u64::MAX, ..FailedStarts::default() }
 }
 
-/// Removes the fact that the observation missed.
+/// Removes the fact from the evidence that a fault hid from the observation.
 fn hide(evidence: &mut Evidence, blind: Blind) {
     let why = || "it was not found out".to_owned();
     match blind {
@@ -284,7 +285,7 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
     }
 }
 
-/// Returns a nonce that differs from the one in the own record. Only the node itself writes that record.
+/// Returns a nonce for this node's next record. It differs from the nonce in the last one, which only the node itself writes.
 fn nonce(sim: &Sim, view: &View) -> u64 {
     let published = view.cib.record[usize::from(view.me)];
     let published =
@@ -311,7 +312,7 @@ fn notify(vars: Vars) -> Notify {
     }
 }
 
-/// Returns the published ids: those of the running member, once it has published any.
+/// Returns the ids of the running member, which the node has published with its record. `None` if etcd does not answer.
 fn identity(own: Heard) -> Option<Identity> {
     match own {
         Heard::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
@@ -366,14 +367,14 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     }
 }
 
-/// Returns the node in the attribute that names the learner. The attribute is for people and for the shell agent, so it
-/// is set as soon as the learner is listed.
+/// Returns the node that the leader's member list has as a learner. The CIB's attribute about it is for people and for the shell agent,
+/// so it is set as soon as the learner is listed.
 fn listed_learner(own: Heard) -> Option<NodeName> {
     let Heard::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).find_map(|mid| NAMES.get(log::node_of(mid))).map(|name| (*name).to_owned())
 }
 
-/// Returns the third voter of the cluster property, which does not change.
+/// Returns the third voter as the cluster property names it. The property does not change in the model.
 fn third_voter() -> ThirdVoter {
     ThirdVoter { name: THIRD_VOTER_NAME.to_owned(), peer_url: third_voter_url(), id: Some(log::THIRD_VOTER.into()) }
 }
@@ -393,14 +394,14 @@ fn lineage((forks, by): (u8, u8)) -> Lineage {
     Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
 }
 
-/// Returns the lineage in a node's attribute, if it has one.
+/// Returns the lineage in a node's attribute, or `None` if the attribute is not set.
 fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
     (forks != (0, 0)).then(|| lineage(forks))
 }
 
-/// Returns the evidence of a data dir. The core uses terms and indices for two things. One is the distance of a
-/// learner. The other is whether a confirmation is about this data, which [`Word`] contains. So the only position that
-/// a data dir shows is whether entries lie above its commit index.
+/// Returns the evidence of a data dir. The core uses terms and indices for two things. One is the distance of a learner. The other is
+/// whether a confirmation is about this data, which [`Word`] contains. So the only position that a data dir shows is whether entries
+/// lie above its commit index.
 fn data_dir(disk: &Disk) -> DataDir {
     if disk.mid == 0 {
         return DataDir::Blank;

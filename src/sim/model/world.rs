@@ -13,54 +13,54 @@ use crate::sim::store::intern::Id;
 
 /// The names of the two machines.
 pub const NAMES: [&str; 2] = ["node1", "node2"];
-/// The bit of all earlier writes, which both nodes hold.
+/// The bit, in a set of writes, for all writes from before the initial state. Both nodes hold them.
 pub const HISTORY: u8 = 0x80;
 
-/// Both machines, and the rest of the state.
+/// A whole state of the model: both machines, and what lies between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct World {
     pub nodes: [Node; 2],
-    /// The cluster network. Fencing has its own.
+    /// True if the cluster network works. Fencing has a network of its own.
     pub link: bool,
-    /// True if the two Pacemakers are one membership, as far as they know.
+    /// True if the two nodes are in one Pacemaker membership, as far as they know.
     pub joined: bool,
-    /// The node with a replica of the CIB that lags.
+    /// The node with a replica of the CIB that lags. `None` if neither does.
     pub lagging: Option<u8>,
-    /// The node that wrote its CIB last while the two were apart.
+    /// The node that wrote to its CIB last while the two nodes were apart.
     pub newer: Newer,
-    /// Ghost variables, which no decision reads: writes that a client saw acknowledged, and those that an operator gave
-    /// up by name.
+    /// The writes that a client saw acknowledged (`acked`), and those that an operator gave up by name (`given_up`). Only invariants
+    /// read them.
     pub acked: u8,
     pub given_up: u8,
-    /// Ghost, one bit per node: a confirmation on this node made a second history, or announced one.
+    /// One bit per node: an operator's confirmation on this node made a second history, or announced one. Only invariants read it.
     pub words: u8,
-    /// Ghost, one bit per node: its peer has such a confirmation, and since then this node's agent has not decided with
-    /// the peer's record.
+    /// One bit per node: the peer has such a history by a confirmation, and this node's agent has not decided with the peer's record
+    /// since. Only invariants read it.
     pub unheard: u8,
     /// The writes that were begun (`writes`), and the number of faults that are left (`faults`).
     pub writes: u8,
     pub faults: u8,
-    /// Ghost: a disk was put back or copied, and an operator may have to choose.
+    /// True if a disk was put back or copied so that an operator may have to choose. Only invariants read it.
     pub tampered: bool,
-    /// True if the third voter's etcd runs and reaches the running nodes. Always false without a third voter.
+    /// True if the third voter's etcd runs and reaches the running nodes. Always false in a search without a third voter.
     pub third_voter: bool,
-    /// True for each machine that users do not reach. If the two reach each other, users reach each through the other.
+    /// True for each machine that users do not reach directly. If the two machines reach each other, users reach each through the
+    /// other.
     pub lost_to_users: [bool; 2],
-    /// True for each node with a delay that is over: that of the hand-over in its memory, or the patience with a lost
-    /// leader.
+    /// True for each node with a delay that is over: that before the hand-over in its memory, or that without a leader.
     pub delay_over: [bool; 2],
-    /// True if the two etcds do not reach each other, nor an agent its peer's etcd, while Pacemaker does.
+    /// True if the two etcds do not reach each other, and no agent its peer's etcd, while Pacemaker's network works.
     pub etcd_parted: bool,
-    /// The history that each node's parameters keep, if there is a primary.
+    /// The history that survives by each node's parameters, in a search with a primary.
     pub kept: [KeptHistory; 2],
-    /// The answer of each machine's BMC (`bmc`), and the progress of each node's lone boot (`lone`).
+    /// The way in which each machine's BMC answers (`bmc`), and the progress of each node that boots without its peer (`lone`).
     pub bmc: [Bmc; 2],
     pub lone: [Lone; 2],
 }
 
 impl World {
-    /// Two machines that have booted and hold no data, with no fault left.
+    /// A state of two machines that have booted and hold no data. No fault is left.
     pub const BLANK: Self = Self {
         nodes: [Node {
             on: true,
@@ -127,14 +127,14 @@ impl World {
         self.link && !self.etcd_parted
     }
 
-    /// Returns whether operators made two histories, or left none, so that an operator has to choose.
+    /// Returns whether operators have made two histories, or left none, so that an operator has to choose.
     pub fn has_been_overridden(&self) -> bool {
         self.words != 0
     }
 
-    /// Returns whether an operator, or a program in their place, has node `n` run without its peer, by a confirmation
-    /// or by `force_new_cluster`. The attribute does not name the writes that are given up. So it counts only if the
-    /// CIB has no fork that `n` has missed.
+    /// Returns whether an operator lets node `n` run without its peer, by a confirmation or by `force_new_cluster`. A program may set
+    /// that attribute for an operator. It does not name the writes that are given up. So it counts only if the CIB has no fork that `n`
+    /// has missed.
     pub fn is_told_to_go_on(&self, n: usize, was_left_behind: bool) -> bool {
         let Node { word, cib: Cib { told, .. }, .. } = self.nodes[n];
         word != Word::None || (told[n] && !told[1 - n] && !was_left_behind)
@@ -146,14 +146,14 @@ impl World {
         self.unheard |= 1 << (1 - n);
     }
 
-    /// Records that there is one history again.
+    /// Records that the two nodes have one history again.
     pub fn settle_histories(&mut self) {
         (self.words, self.unheard) = (0, 0);
     }
 }
 
-/// Hashes only the fields that nearly every move changes, which is enough to distinguish the few successors of one
-/// state. The other fields are named. A new field does not compile until its author has decided about it.
+/// Hashes only the fields that nearly every move changes, which is enough to distinguish the few successors of one state. The other
+/// fields are named. A new field does not compile until its author has decided about it.
 impl Hash for World {
     #[expect(clippy::too_many_lines, reason = "each field is named")]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -234,7 +234,7 @@ impl Hash for World {
     }
 }
 
-/// The CIB that wins when two meet.
+/// The replica of the CIB that wins when the two nodes join again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Newer {
     #[default]
@@ -243,73 +243,73 @@ pub enum Newer {
     Diverged,
 }
 
-/// A machine.
+/// The state of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a machine")]
 pub struct Node {
     pub on: bool,
-    /// True if Pacemaker may act here: it has seen its peer since it booted, or an operator unblocked it.
+    /// True if Pacemaker may act on this node: it has seen its peer since it booted, or an operator unblocked the quorum.
     pub quorum: bool,
     pub cib: Cib,
     pub data: Data,
     pub etcd: Run,
-    /// True if etcd's configuration file still has "force".
+    /// True if etcd's configuration file on this node still has the flag that forces a new cluster.
     pub forces: bool,
-    /// The numbers of the durable note and of this boot's memory. 0 is none.
+    /// The numbers of the durable state (`note`) and of this boot's memory (`memory`). 0 is none.
     pub note: Id,
     pub memory: Id,
     pub word: Word,
     pub action: Option<Action>,
-    /// True if the last operation failed: Pacemaker stops the instance and starts it again.
+    /// True if the agent's last operation failed, so that Pacemaker stops the instance and starts it again.
     pub failed: bool,
-    /// True if a stop failed: Pacemaker fences the machine.
+    /// True if a stop failed on this node, so that Pacemaker fences the machine.
     pub unclean: bool,
     pub wanted: Wanted,
-    /// True if the peer knows that this node is to shut down: Pacemaker there expects it to leave.
+    /// True if the peer's Pacemaker knows that this node shuts down, and expects it to leave.
     pub asked: bool,
     pub stack: Stack,
-    /// A start of etcd that outlived its agent.
+    /// The mode of a start of etcd that survived its agent. `None` if there is none.
     pub launching: Option<Mode>,
-    /// True if the last acknowledged write was not on disk when the power was cut.
+    /// True if the power was cut before the last acknowledged write was on disk. [`super::etcd::settle`] then takes that write away.
     pub torn: bool,
     /// The number of failed starts that Pacemaker has counted, or [`BANNED`].
     pub failures: u8,
     pub damage: Damage,
-    /// True if Pacemaker has promoted the instance.
+    /// True if Pacemaker has promoted this node's instance of a promotable clone.
     pub promoted: bool,
     pub blind: Blind,
-    /// True if etcd has had a leader since its agent published that it runs standalone, while the agent waits for the
-    /// CIB to return that record. A real etcd has another term then.
+    /// True if etcd has had a leader since its agent published that it runs standalone. It counts only until the CIB returns that
+    /// record to the agent. A real etcd has another term then.
     pub led: bool,
-    /// True if etcd leads by the vote of a vote proxy that has given up since. It acknowledges nothing, and has not
-    /// noticed yet.
+    /// True if etcd leads by the vote of a vote proxy that has given up since. Such a leader acknowledges nothing, and has not noticed
+    /// yet.
     pub lingers: bool,
-    /// True if Pacemaker has erased this node's record from the CIB. The attribute manager still has it, and in the
-    /// model the node's own replica.
+    /// True if Pacemaker has erased this node's record from the CIB. The attribute manager still has the record, and in the model this
+    /// node's own replica does.
     pub erased: bool,
 }
 
 impl Node {
-    /// Returns whether the agent has decided and not performed all effects yet.
+    /// Returns whether the agent on this node has decided and not performed all effects yet.
     pub fn has_plan(&self) -> bool {
         self.action.is_some_and(|action| action.plan.is_some())
     }
 }
 
-/// The value of `failures` once Pacemaker has counted as many failed starts as it allows. It starts no more on the node
-/// until an operator cleans up.
+/// The value of `failures` after as many failed starts as Pacemaker allows. Pacemaker then starts etcd no more on the node until an
+/// operator cleans up.
 pub const BANNED: u8 = 3;
 
-/// The state of a node's data after a power cut.
+/// The damage to a node's data that a power cut left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Damage {
     #[default]
     None,
-    /// etcd cannot start from the data.
+    /// etcd cannot start from the data, and no start has shown that yet.
     Hidden,
-    /// All quick tries to start from the data have failed, and the count next to the data has that.
+    /// etcd cannot start from the data. All quick tries have failed, and the file next to the data counts them.
     Counted,
-    /// The data is whole, and its disk is not mounted.
+    /// The data is whole, but its disk is not mounted.
     NotMounted,
 }
 
@@ -327,7 +327,7 @@ pub enum Wanted {
 pub enum Stack {
     #[default]
     Up,
-    /// Ended in good order, in maintenance. Their resources run on, and Pacemaker fences no node for it.
+    /// Pacemaker and Corosync ended in good order, in maintenance. The node's resources continue, and Pacemaker fences no node for it.
     Ended,
     Killed,
 }
@@ -337,10 +337,10 @@ pub enum Stack {
 pub enum Word {
     #[default]
     None,
-    /// A confirmation about the data as it is. With `node_is_on`, no BMC has reported the other node as off, because
-    /// Pacemaker knew better or the operator named the node.
+    /// A confirmation about the data as it is now. `node_is_on` is true if no BMC reported the other node as off, because Pacemaker
+    /// knew that or the operator named the node.
     Given { accept_loss: bool, node_is_on: bool },
-    /// A confirmation about data that has changed since.
+    /// A confirmation that was given for other data, because the data has changed since.
     Outdated { accept_loss: bool },
 }
 
@@ -349,9 +349,9 @@ pub enum Word {
 pub enum Run {
     #[default]
     Off,
-    /// Runs and never had a leader, so it does not answer.
+    /// etcd runs and has had no leader since its start, so it does not answer.
     Fresh,
-    /// Had a leader and has none.
+    /// etcd runs, and has lost its leader.
     Leaderless,
     Follower,
     Leader,
@@ -369,27 +369,27 @@ impl Run {
     }
 }
 
-/// The mode in which etcd is started.
+/// The mode in which the agent starts etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     Normally,
     Bootstrap,
-    /// Starts as the only voter of a new cluster.
+    /// etcd starts as the only voter of a forced new cluster.
     Force,
-    /// Starts as a learner of a cluster. The configuration names this number of members.
+    /// etcd starts as a learner of an existing cluster. `members` is the number of members in its configuration.
     Join {
         members: usize,
     },
 }
 
-/// The position that etcd has reached, as the leader published it last. The later of two compares greater.
+/// The log position that the leader published last. The later of two positions compares greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CibReached {
     pub forks: u8,
     pub term: u8,
-    /// 0 before the first publication.
+    /// The index of the entry, or 0 before the first publication.
     pub index: u8,
-    /// True if there were two voters.
+    /// True if the leader had two voters when it published the position.
     pub is_redundant: bool,
 }
 
@@ -402,27 +402,27 @@ impl CibReached {
 pub struct Cib {
     pub machine: [PeerNode; 2],
     pub agent: [PeerAgent; 2],
-    /// The numbers of the records. 0 is none.
+    /// The number of each node's published record. 0 is none.
     pub record: [Id; 2],
     pub standalone: Option<u8>,
     /// The number of forks that each node has recorded, and the node that made the last one, as 1 or 2. (0, 0) is none.
     pub lineage: [(u8, u8); 2],
-    /// True if the node has published its member's ids.
+    /// True for each node that has published the ids of its member.
     pub recorded: [bool; 2],
-    /// True if the node may be promoted, by the score that its agent sets.
+    /// True for each node with a promotion score, so that Pacemaker may promote it.
     pub score: [bool; 2],
-    /// `force_new_cluster`: true if an operator, or a program for the operator, has set it for this node's data.
+    /// True for each node on which `force_new_cluster` is set, by an operator or by a program for the operator.
     pub told: [bool; 2],
-    /// `etcd_primary`: the node that an operator chose after the histories had split. Its data counts.
+    /// The node that an operator chose between two histories (`etcd_primary`). Its data counts.
     pub primary: Option<u8>,
-    /// `etcd_reached`. Only with `--put-back`.
+    /// The position that etcd has reached (`etcd_reached`). It is published only with `--put-back`.
     pub reached: CibReached,
-    /// `etcd_redundancy`. Only with `--lone-boot`.
+    /// The property about two voters (`etcd_redundancy`). It is published only with `--lone-boot`.
     pub said: Said,
 }
 
 impl Cib {
-    /// Returns the most forks that any node has recorded.
+    /// Returns the larger of the two nodes' numbers of forks, with the author of the last fork.
     pub fn most_forks(&self) -> (u8, u8) {
         let [one, other] = self.lineage;
         one.max(other)

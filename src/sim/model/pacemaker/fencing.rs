@@ -11,7 +11,7 @@ pub fn is_confirmed_down(cib: &Cib, node: usize) -> bool {
     cib.machine[node] == PeerNode::Down && !may_run
 }
 
-/// Returns whether `by` fences its peer or itself.
+/// Returns whether Pacemaker on node `by` would now fence the peer or `by` itself.
 pub fn may_fence(world: &World, by: usize) -> bool {
     let (me, other) = (&world.nodes[by], 1 - by);
     let is_gone = !matches!(me.cib.machine[other], PeerNode::Online | PeerNode::Pending);
@@ -22,13 +22,13 @@ pub fn may_fence(world: &World, by: usize) -> bool {
     must_fence_itself(world, by) || (me.on && me.quorum && (wanted || is_unclean))
 }
 
-/// Returns whether `n` fences itself, because it is without its peer and its stop failed.
+/// Returns whether node `n` fences itself, because a stop failed on it and its peer is not there to fence it.
 fn must_fence_itself(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].unclean && !world.joined
 }
 
-/// Has `by` fence its peer: the BMC cuts the peer's power, and Pacemaker counts it as confirmed. Without `cuts`,
-/// Pacemaker counts it as confirmed while the peer keeps its power.
+/// Has node `by` fence its peer, or itself if it must. With `cuts`, the BMC cuts the peer's power. Without `cuts`, the
+/// fencing counts as confirmed although the peer keeps its power. Returns false if `by` would not fence.
 pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     if !may_fence(world, by) {
         return false;
@@ -47,7 +47,7 @@ pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     true
 }
 
-/// Confirms the peer of `by` as down after the fencer has held it off. It was off before.
+/// Records on node `by` that its peer is confirmed as down. The fencer has held the peer off, which was off before.
 pub fn confirm_down(world: &mut World, by: usize) {
     world.joined = false;
     part(world);

@@ -5,7 +5,7 @@ use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::etcd;
 use crate::sim::model::world::{Blind, Cib, Node, Run, Stack, Wanted, Word, World};
 
-/// Cuts the power of `n`, by a failure or by fencing.
+/// Cuts the power of machine `n`, by a failure or by fencing.
 pub fn power_off(world: &mut World, n: usize) {
     let leads = world.nodes[n].etcd == Run::Leader;
     let is_torn = leads && world.nodes[n].data.durable < world.nodes[n].data.commit;
@@ -48,7 +48,7 @@ pub fn power_off(world: &mut World, n: usize) {
     forget_status(cib);
 }
 
-/// Clears the parts of a CIB that do not survive the end of Pacemaker.
+/// Clears the parts of a node's CIB that do not survive the end of Pacemaker there.
 fn forget_status(cib: &mut Cib) {
     let Cib {
         machine,
@@ -69,7 +69,7 @@ fn forget_status(cib: &mut Cib) {
     *record = [0; 2];
 }
 
-/// Clears everything in a CIB that carries the name of a node that is removed from the cluster.
+/// Clears everything in a CIB that carries the name of node `n`, which is removed from the cluster.
 pub fn forget_node(cib: &mut Cib, n: usize) {
     let Cib { machine, agent, record, score, told, standalone: _, lineage, recorded, primary: _, reached: _, said: _ } =
         cib;
@@ -77,7 +77,7 @@ pub fn forget_node(cib: &mut Cib, n: usize) {
     (score[n], told[n], recorded[n], lineage[n]) = (false, false, false, (0, 0));
 }
 
-/// Boots a machine.
+/// Boots machine `n` with its Pacemaker. Returns false if it is on.
 pub fn boot(world: &mut World, n: usize) -> bool {
     let node = &mut world.nodes[n];
     if node.on {
@@ -88,15 +88,15 @@ pub fn boot(world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Starts Pacemaker, which knows nothing of this boot yet.
+/// Starts Pacemaker on a machine. It has not seen its peer in this boot.
 fn come_up(node: &mut Node, n: usize) {
     node.stack = Stack::Up;
     (node.wanted, node.asked) = (Wanted::Running, false);
     node.cib.machine[n] = PeerNode::Online;
 }
 
-/// Ends Pacemaker and Corosync on a node while etcd runs on. In maintenance the peer is informed and fences nothing. If
-/// they are killed, the node is missing from the membership.
+/// Ends Pacemaker and Corosync on a node while etcd continues. If they end in maintenance, the peer is informed and
+/// fences nothing. If they are killed, the peer loses the node from its membership.
 pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     let node = &world.nodes[n];
     let is_at_work = node.action.is_some() || node.unclean || node.wanted == Wanted::Shutdown;
@@ -118,7 +118,7 @@ pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     true
 }
 
-/// Starts Pacemaker and Corosync again in the same boot.
+/// Starts Pacemaker and Corosync on node `n` again, in the same boot. Returns false if they run, or the machine is off.
 pub fn stack_is_back(world: &mut World, n: usize) -> bool {
     let node = &mut world.nodes[n];
     let is_back = node.on && node.stack != Stack::Up;

@@ -3,7 +3,7 @@
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::world::{Cib, Newer, Stack, Wanted, World};
 
-/// Writes to the CIB from node `n`. Both replicas get the change, unless they are apart or one lags.
+/// Writes a change to the CIB from node `n`. Both replicas get the change, unless they are apart or one lags.
 pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     let together = are_together(world);
     for other in 0..2 {
@@ -21,32 +21,33 @@ pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     }
 }
 
-/// Returns whether writes are not applied yet. Corosync delivers to all members or to none. From the loss of a member
-/// until the membership without it, even the writer does not see its own write.
+/// Returns whether writes to the CIB are held back. Corosync delivers to all members or to none. From the loss of a
+/// member until the membership without it, even the writer does not see its own write.
 pub fn holds_writes_back(world: &World) -> bool {
     world.joined && !are_together(world)
 }
 
-/// Returns the CIB on which Pacemaker's scheduler acts in the membership of `n`: the replica that does not lag.
+/// Returns the replica of the CIB by which Pacemaker schedules actions for node `n`: of the membership's replicas one
+/// that does not lag.
 pub(super) fn scheduler_cib(world: &World, n: usize) -> &Cib {
     let stands_still = world.joined && world.lagging.map(usize::from) == Some(n);
     if stands_still { &world.nodes[1 - n].cib } else { &world.nodes[n].cib }
 }
 
-/// Returns whether Pacemaker runs on a node.
+/// Returns whether Pacemaker and Corosync run on node `n`.
 pub fn is_up(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].stack == Stack::Up
 }
 
-/// Returns whether the writes of one node reach the other. A membership may not have noticed yet that they do not, or
-/// that a machine has rebooted.
+/// Returns whether a write of one node to the CIB reaches the other. The two may be apart although their membership has
+/// not noticed that the network is cut, or a machine has rebooted.
 pub fn are_together(world: &World) -> bool {
     let is_fresh = |n: usize| world.nodes[n].cib.machine[1 - n] == PeerNode::NeverSeen;
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
 }
 
-/// Erases the record of `n` from the CIB. The controller of the other machine does so after it stood still, or was cut
-/// off for a moment, because it took `n` for lost. The attribute manager of `n` keeps its values.
+/// Erases the record of node `n` from the CIB. The other machine's controller does so after that machine stood still or
+/// was cut off for a moment, because it took `n` for lost. The attribute manager of `n` keeps the record.
 pub fn erase(world: &mut World, n: usize) -> bool {
     let can =
         are_together(world) && world.lagging.is_none() && world.nodes[n].cib.record[n] != 0 && !world.nodes[n].erased;
@@ -57,7 +58,7 @@ pub fn erase(world: &mut World, n: usize) -> bool {
     can
 }
 
-/// Has the attribute manager of `n` write its values again.
+/// Has the attribute manager of node `n` write its erased record to the CIB again.
 pub fn restore(world: &mut World, n: usize) {
     let was_erased = std::mem::take(&mut world.nodes[n].erased);
     if was_erased {
@@ -66,8 +67,8 @@ pub fn restore(world: &mut World, n: usize) {
     }
 }
 
-/// Parts the two replicas. One that lagged lacks the other's changes, except the results of its own operations: each
-/// machine keeps these, and Pacemaker asks for them when the membership changes.
+/// Separates the two replicas of the CIB. A replica that lagged lacks the other's changes, except the results of its
+/// own node's operations. Each machine keeps these, and Pacemaker asks for them when the membership changes.
 pub fn part(world: &mut World) {
     if let Some(n) = world.lagging.take() {
         world.newer = Newer::Of(1 - n);
@@ -86,8 +87,9 @@ pub(super) fn set_agent(world: &mut World, n: usize, agent: PeerAgent) {
     }
 }
 
-/// Has the membership notice that the other node is gone. If the node had asked to shut down, Pacemaker expected that,
-/// even if its resources still run. Then only the last operation of its agent shows whether they stopped.
+/// Has the running nodes' membership notice that the other node is gone. If that node had asked to shut down, Pacemaker
+/// expected it to leave, even if its resources still run. Then only the last operation of its agent shows whether they
+/// stopped.
 pub fn notice(world: &mut World) -> bool {
     if !holds_writes_back(world) {
         return false;
@@ -103,15 +105,16 @@ pub fn notice(world: &mut World) -> bool {
     true
 }
 
-/// Marks that `n` knows of the history that a confirmation made on its peer, because its agent decides with its peer's
-/// record.
+/// Records that node `n` knows of the history that a confirmation made on its peer, because the agent of `n` decides
+/// with its peer's record.
 pub fn hear(world: &mut World, n: usize) {
     if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
         world.unheard &= !(1 << n);
     }
 }
 
-/// Joins two Pacemakers. The newer CIB counts, and each brings its own operations and attributes.
+/// Joins the two nodes in one membership. The newer CIB wins, and each node adds the results of its own operations and
+/// its own attributes. Returns false if they cannot join, or the CIB of `winner` is older.
 pub fn meet(world: &mut World, winner: usize) -> bool {
     // A leader without a follower steps down before two Pacemakers have joined.
     if world.nodes.iter().any(|node| node.lingers) {
@@ -166,8 +169,8 @@ pub fn are_lasting_parts_equal(world: &World) -> bool {
     lasting(world.nodes[0].cib) == lasting(world.nodes[1].cib)
 }
 
-/// Repairs the network. If neither node had noticed the cut, earlier writes arrive now, because Corosync resends what a
-/// member of the same membership has missed.
+/// Repairs the network between the nodes. If neither node had noticed the cut, earlier writes arrive now, because
+/// Corosync resends what a member of the same membership has missed.
 pub fn heal(world: &mut World) -> bool {
     let was_cut = !std::mem::replace(&mut world.link, true);
     let [one, other] = world.nodes.map(|node| node.cib);
@@ -191,7 +194,7 @@ pub fn heal(world: &mut World) -> bool {
     was_cut
 }
 
-/// Brings the replica that lagged up to date.
+/// Brings the replica of the CIB that lags up to date. Returns false if none lags.
 pub fn catch_up(world: &mut World) -> bool {
     let Some(n) = world.lagging.map(usize::from) else { return false };
     world.nodes[n].cib = world.nodes[1 - n].cib;

@@ -8,31 +8,32 @@ use crate::decide::{Exit, Request};
 use crate::sim::Violation;
 use crate::sim::model::world::{Action, BANNED, Cib, NAMES, Node, Vars, Wanted, World};
 
-/// The actions that may begin on a node.
+/// The actions of Pacemaker that may begin on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Begin {
     Probe,
-    /// A start in a transition that starts both nodes, or only this one.
+    /// A start. With `both`, the same transition starts the resource on both nodes.
     Start {
         both: bool,
     },
     Monitor,
-    /// A stop as half of a restart or for good, of one node or of both at once.
+    /// A stop, which is half of a restart with `restart` and final without. With `both`, the same transition stops both
+    /// nodes.
     Stop {
         restart: bool,
         both: bool,
     },
-    /// A stop as half of a restart, after starts in vain.
+    /// A stop as half of a restart, after so many failed starts that the agent treats it as final.
     StopInVain,
     BeforeStart,
     AfterStart,
     AfterStop,
-    /// Actions of a promotable clone's instance.
+    /// A promotion of a promotable clone's instance. The next variant demotes one.
     Promote,
     Demote,
 }
 
-/// All actions that may begin.
+/// All actions that may begin on a node.
 pub const BEGINNINGS: [Begin; 14] = [
     Begin::Probe,
     Begin::Start { both: true },
@@ -50,7 +51,7 @@ pub const BEGINNINGS: [Begin; 14] = [
     Begin::Demote,
 ];
 
-/// Begins an action if Pacemaker would. Returns whether it did.
+/// Begins the action `what` on node `n` if Pacemaker would. Returns whether it did.
 pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> bool {
     let may = may_begin(world, n, what, has_learner);
     if may {
@@ -60,7 +61,7 @@ pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> boo
     may
 }
 
-/// Returns whether Pacemaker would begin an action.
+/// Returns whether Pacemaker would begin the action `what` on node `n` now.
 pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> bool {
     let node = &world.nodes[n];
     if !is_up(world, n) || !node.quorum || node.unclean || node.action.is_some() || !is_schedulable(world, n) {
@@ -94,13 +95,13 @@ pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> boo
     }
 }
 
-/// Returns whether Pacemaker runs actions on `n`. Without its peer in the membership, a node first fences the peer that
-/// it has not seen in this boot.
+/// Returns whether Pacemaker runs actions on node `n`. A node that has not seen its peer since it booted fences the
+/// peer before it runs any.
 fn is_schedulable(world: &World, n: usize) -> bool {
     world.joined || !matches!(world.nodes[n].cib.machine[1 - n], PeerNode::NeverSeen)
 }
 
-/// Returns whether an instance is to run on the node.
+/// Returns whether Pacemaker wants an instance of the resource to run on the node.
 fn is_wanted(node: &Node) -> bool {
     node.wanted == Wanted::Running && node.failures != BANNED
 }
@@ -146,7 +147,7 @@ fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
     world.nodes[n].action = Some(Action { request, notify, progress: 0, plan: None });
 }
 
-/// Applies the answer of the action of `n`.
+/// Applies the exit code with which the agent of node `n` ends its action.
 pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
     let Some(action) = world.nodes[n].action.take() else { return Ok(()) };
     let is_well = matches!(exit, Exit::Success | Exit::Promoted);
@@ -181,13 +182,13 @@ pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation
     Ok(())
 }
 
-/// Begins the shutdown of a machine. Pacemaker there first informs the other node.
+/// Begins the shutdown of machine `n`. Its Pacemaker first informs the other node.
 pub fn ask_to_shut_down(world: &mut World, n: usize) {
     world.nodes[n].asked = are_together(world);
     shut_down(world, n);
 }
 
-/// Shuts a machine down once its agent has stopped etcd. Its peer counts that as confirmed.
+/// Shuts machine `n` down once its agent has stopped etcd. Its peer counts that as a confirmed shutdown.
 fn shut_down(world: &mut World, n: usize) {
     let node = &world.nodes[n];
     let is_stopped = match scheduler_cib(world, n).agent[n] {
