@@ -98,7 +98,7 @@ use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::{self, Request};
 
 impl Mutant {
-    /// Changes the evidence before the core sees it.
+    /// Changes the evidence as this broken rule would, before the core sees it.
     pub fn blind(self, evidence: &mut Evidence, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => {
@@ -174,7 +174,7 @@ impl Mutant {
         }
     }
 
-    /// Changes the plan that the core returns.
+    /// Changes the plan that the core returns as this broken rule would.
     pub fn bend(self, request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
         match self {
             Self::CommitIndexNotAdvanced => plan.effects.retain(|effect| *effect != Effect::AdvanceCommit),
@@ -259,7 +259,8 @@ fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) ->
     }
 }
 
-/// Returns whether the plan starts a sole voter next to an active peer that claims nothing and recorded no more forks.
+/// Returns whether the plan waits in the start of a sole voter next to an active peer. That peer claims nothing and has
+/// recorded no more forks.
 fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Progress, plan: &Plan) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let is_active = cib.peer_node == PeerNode::Online && cib.peer_agent == PeerAgent::Active;
@@ -270,7 +271,7 @@ fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Pr
     decides && plan.effects.is_empty() && is_active && claims_nothing && !serves && is_newest && has_one_voter(evidence)
 }
 
-/// Returns whether the plan starts a sole voter that does not know a recorded fork.
+/// Returns whether the plan starts a sole voter with data that lacks a recorded fork.
 fn starts_beside_a_fork(request: Request, evidence: &Evidence, plan: &Plan) -> bool {
     let is_plain = plan.effects.contains(&Effect::RunContainer(RunMode::Normally));
     request == Request::Start && is_plain && has_one_voter(evidence) && evidence.was_left_behind()
@@ -291,7 +292,8 @@ fn run_plainly(evidence: &Evidence) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(RunMode::Normally)], 100, progress, because)
 }
 
-/// Lets a confirmation about other data decide, until a start that finds a leader deletes it.
+/// Returns the plan of an agent that follows a confirmation about other data, until a start that finds a leader deletes
+/// it.
 fn with_an_outdated_word(request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
     if plan.because == Reason::Step(ReasonStep::TakeBackOutdatedConfirmation) {
         return decide::decide(request, &Evidence { confirmation: Fact::Absent, ..evidence.clone() }, progress).plan;

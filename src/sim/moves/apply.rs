@@ -8,14 +8,15 @@ use crate::sim::model::{agent, etcd, leading, lone_boot, pacemaker, reach};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
-/// Passes every successor of a state to `tell`, with its move. A later moment of a decision is tried only if the
-/// decision differs.
+/// Passes each move that can happen in `world` to `tell`, with the next state or the violation. A later moment of a
+/// decision is tried only if the decision differs.
 pub fn apply_all(sim: &mut Sim, world: &World, mut tell: impl FnMut(Move, Result<World, Violation>)) {
     let passing = passing(sim, world);
     apply_passing(sim, world, passing, |_, what, result| tell(what, result.copied()));
 }
 
-/// Does the same for a state that does not last. `passing` restricts the moves that may come next.
+/// Passes the moves of `world` to `tell` as [`apply_all`] does. `passing` is the work under way in a state that does
+/// not last, and restricts the moves that may come next.
 pub(in crate::sim) fn apply_passing(
     sim: &mut Sim,
     world: &World,
@@ -43,7 +44,8 @@ pub(in crate::sim) fn apply_passing(
     });
 }
 
-/// Passes every decision that the agent of `n` may take in `next`, to which `world` has led.
+/// Passes each decision of the agent of node `n` in the state `next` to `tell`. The move `what` has led there from
+/// `world`.
 fn decide_all(
     sim: &mut Sim,
     world: &World,
@@ -73,7 +75,7 @@ pub(super) fn at_moment(what: Move, moment: usize) -> Move {
     }
 }
 
-/// Returns the next state after a move, or `None` if the move cannot happen or changes nothing.
+/// Returns the next state after the move `what`, or `None` if the move cannot happen or changes nothing.
 pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
     let has_learner = etcd::has_learner(sim, world);
     let mut is_thinkable = false;
@@ -82,8 +84,8 @@ pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, 
     Ok((is_thinkable && attempt(sim, world, what, &mut next)?).then_some(next))
 }
 
-/// Takes a move that is thinkable. Returns whether it changes anything. `next` must equal `world`, and becomes the
-/// successor.
+/// Performs a move that [`thinkable`] allows. Returns whether it changes anything. `next` must equal `world`, and
+/// becomes the next state.
 pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World) -> Result<bool, Violation> {
     if what.is_fault() {
         next.faults -= 1;
@@ -91,7 +93,8 @@ pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World
     Ok(happens(sim, next, what)? && settle(sim, world, next)?)
 }
 
-/// Applies the immediate consequences and asserts the invariants. Returns whether the result differs from `world`.
+/// Applies what follows a move at once, and asserts the invariants. Returns whether the next state differs from
+/// `world`.
 fn settle(sim: &mut Sim, world: &World, next: &mut World) -> Result<bool, Violation> {
     etcd::settle(sim, next);
     lone_boot::settle(sim, next);
@@ -171,7 +174,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
     })
 }
 
-/// Hides `what` from the next round of the agent on a node.
+/// Hides the fact `what` from the next observation of the agent on node `n`. Returns false if that cannot happen now.
 fn hide(world: &mut World, n: usize, what: Blind) -> bool {
     let node = &mut world.nodes[n];
     let can = node.on && node.blind == Blind::None && !node.has_plan();
@@ -179,7 +182,7 @@ fn hide(world: &mut World, n: usize, what: Blind) -> bool {
     can
 }
 
-/// Has a BMC fail or answer again, or the process of a lone boot take one step.
+/// Performs a move of a boot without the peer: a BMC fails or answers again, or `tandem lone-boot` takes one step.
 fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violation> {
     Ok(match what {
         Move::BmcFails(n, bmc) => sim.bounds.lone_boot && std::mem::replace(&mut world.bmc[n], bmc) == Bmc::Honest,
@@ -191,8 +194,8 @@ fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, 
     })
 }
 
-/// Has Pacemaker on `n` fence its peer. A confirmation that names no running node must not have a serving leader
-/// fenced.
+/// Has Pacemaker on node `n` fence its peer. Asserts that a confirmation in which no running node is named has no
+/// serving leader fenced.
 fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let serves = world.nodes[1 - n].etcd.is_led();
     let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });

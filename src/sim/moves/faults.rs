@@ -17,8 +17,8 @@ pub(super) fn cut_power(world: &mut World, n: usize) -> bool {
     was_on
 }
 
-/// Destroys a machine with its data. Its replacement is blank. A later leader lacks the writes that only that data
-/// held, unless an operator gives them up by name. If no voter's data is left, an operator has to choose a backup.
+/// Destroys machine `n` with its data, and replaces it with a blank one. A later leader lacks the writes that only that
+/// data held, unless an operator gives them up by name. If no voter's data is left, an operator has to choose a backup.
 pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     if !cut_power(world, n) {
         return false;
@@ -31,8 +31,8 @@ pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Cuts the power, and puts the disk back to the time when its log had `kept` entries. The durable state stays, as if
-/// only the data dir were restored, or goes back to before it knew of a fork.
+/// Cuts the power of node `n`, and puts its disk back to the time when its log had `kept` entries. With `with_note`,
+/// the durable state goes back to before it knew of a fork. Otherwise it stays, as if only the data dir were restored.
 pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     let Some(earlier) = earlier(sim, world, n, kept, with_note, None) else { return false };
     cut_power(world, n);
@@ -41,7 +41,8 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     true
 }
 
-/// Puts the data of a node back to an earlier length of its log while its etcd does not run. The node keeps the memory of this boot.
+/// Puts the data of node `n` back to the time when its log had `kept` entries, while its etcd does not run. The node
+/// keeps the memory of this boot.
 pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     if !is_idle(world, n) {
         return false;
@@ -53,15 +54,15 @@ pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize,
     true
 }
 
-/// Returns whether the machine is on, with no action, no etcd and no start of etcd under way.
+/// Returns whether machine `n` is on, with no action, no etcd and no start of etcd under way.
 pub(super) fn is_idle(world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     node.on && node.action.is_none() && node.launching.is_none() && !node.etcd.is_on()
 }
 
-/// Returns the data and the durable state of the time when the log had `kept` entries. Returns `None` if there was no
-/// such time, or the durable state is to go back and has nothing to lose, or the loss would go unnoticed. `ended_at` is
-/// the end of the log in this boot's memory.
+/// Returns the data and the durable state of node `n` from when its log had `kept` entries. Returns `None` if there was
+/// no such time or no rule could notice the loss. The same holds if the durable state is to go back and has nothing to
+/// lose. `ended_at` is the end of the log in this boot's memory.
 fn earlier(
     sim: &mut Sim,
     world: &World,
@@ -103,7 +104,8 @@ fn earlier(
     }
 }
 
-/// Copies the disk of the other node, which is off, over this one's, with its durable state or without.
+/// Copies the disk of the other node, which is off, over the disk of node `n`. The durable state is copied only if
+/// `with_note` is true.
 pub(super) fn copy(world: &mut World, n: usize, with_note: bool) -> bool {
     let other = &world.nodes[1 - n];
     let (data, note) = (other.data, if with_note { other.note } else { 0 });
@@ -124,7 +126,7 @@ pub(super) fn kill_etcd(world: &mut World, n: usize) -> bool {
     ran
 }
 
-/// Kills the agent. To Pacemaker an action that ends without an answer has failed.
+/// Kills the agent of node `n`. Pacemaker counts an action that ends without an answer as failed.
 pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if world.nodes[n].action.is_none() {
         return Ok(false);
@@ -134,7 +136,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
     Ok(true)
 }
 
-/// Kills the agent while its `podman` continues, which starts the container later.
+/// Kills the agent of node `n` while its `podman` continues. That `podman` starts the container later.
 pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let plan = world.nodes[n].action.and_then(|action| action.plan);
     let Some(EffectStep::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {
@@ -148,7 +150,7 @@ pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool
     kill_agent(sim, world, n)
 }
 
-/// Completes a start that outlived its agent.
+/// Completes a start of etcd on node `n` that survived its agent.
 pub(super) fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let Some(mode) = world.nodes[n].launching.take() else { return Ok(false) };
     // A replica that lags does not show what began since.
@@ -160,8 +162,8 @@ pub(super) fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<boo
     Ok(true)
 }
 
-/// Damages the data so that etcd cannot start from it. If no voter's data is whole, an operator has to choose a backup
-/// here, too.
+/// Cuts the power of node `n`, and damages its data so that etcd cannot start from it. If no voter's data is whole, an
+/// operator has to choose a backup.
 pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     let is_there = !world.nodes[n].data.is_blank() && cut_power(world, n);
     if is_there && world.nodes[n].damage == Damage::None {
@@ -171,7 +173,7 @@ pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     is_there
 }
 
-/// Cuts the power, and leaves out the disk with the data and the durable state at the next boot.
+/// Cuts the power of node `n`. At the next boot the disk with the data and the durable state is not mounted.
 pub(super) fn unmount(world: &mut World, n: usize) -> bool {
     let node = &world.nodes[n];
     let can = node.damage == Damage::None && !node.data.is_blank() && cut_power(world, n);
@@ -181,7 +183,8 @@ pub(super) fn unmount(world: &mut World, n: usize) -> bool {
     can
 }
 
-/// Mounts the disk again, by an operator or the machine. It hides what was written below the mount point.
+/// Mounts the disk of node `n` again, as an operator or the machine would. The disk hides what was written below the
+/// mount point.
 pub(super) fn mount(world: &mut World, n: usize) -> bool {
     let is_missing = world.nodes[n].damage == Damage::NotMounted;
     if is_missing {
@@ -190,7 +193,7 @@ pub(super) fn mount(world: &mut World, n: usize) -> bool {
     is_missing
 }
 
-/// Returns whether another voter's intact data is left once the data of `n` is lost.
+/// Returns whether the other node holds a voter's whole data once the data of node `n` is lost.
 fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
     let peer = &world.nodes[1 - n];
     let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();

@@ -4,7 +4,7 @@ use crate::sim::model::pacemaker::{BEGINNINGS, Begin};
 use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::world::{Blind, Bmc, KeptHistory, Wanted};
 
-/// A move.
+/// A move of the model: the smallest event that changes a state. Most have the index of their node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Move {
     Write,
@@ -13,7 +13,7 @@ pub enum Move {
     Persist(usize),
     Elect(usize),
     Leave(usize),
-    /// A leader without a follower notices that, and steps down.
+    /// A leader without a follower notices that it is alone, and steps down.
     StepDown(usize),
     PowerCut(usize),
     Destroy(usize),
@@ -33,84 +33,87 @@ pub enum Move {
     Effect(usize),
     GiveUp(usize),
     Want(usize, Wanted),
-    /// An operator's confirmation (`tandem confirm-recovery`). The flags: it accepts a loss, and it names the other
-    /// node although that is on.
+    /// An operator confirms a recovery on a node (`tandem confirm-recovery`). The first flag is true if the operator
+    /// accepts a loss, the second if the operator names the other node as one that is on.
     Confirm(usize, bool, bool),
-    /// Pacemaker and Corosync end, in maintenance or killed, and come back in the same boot.
+    /// Pacemaker and Corosync end on a node in maintenance. The next two variants: they are killed, and they start
+    /// again in the same boot.
     EndStack(usize),
     KillStack(usize),
     StackBack(usize),
-    /// The agent is killed while it starts etcd, and that start comes to its end later.
+    /// The agent is killed while it starts etcd. The next variant: that start completes.
     KillLaunch(usize),
     Launched(usize),
-    /// The power is cut, and the data, which looks whole, lacks something that etcd needs.
+    /// The power of a node is cut, and its data then lacks something that etcd needs, although it looks whole.
     Damage(usize),
-    /// The power is cut, and the data's disk is not mounted at the next boot.
+    /// The power of a node is cut, and the disk of its data is not mounted at the next boot.
     Unmount(usize),
-    /// The data's disk is mounted.
+    /// The disk of a node's data is mounted again.
     Mount(usize),
-    /// The power is cut, and the disk goes back to the time when its log had this number of entries. The flag: its
-    /// durable state goes back, too.
+    /// The power of a node is cut, and its disk goes back to the time when its log had this number of entries. The flag
+    /// is true if the durable state goes back, too.
     PutBack(usize, usize, bool),
-    /// While no etcd runs, an operator replaces the data dir with an earlier one, in the same boot. The arguments are
-    /// its number of entries, and whether its durable state goes back, too.
+    /// An operator replaces a node's data dir with an earlier one, while its etcd does not run. The arguments are the
+    /// number of entries in that log, and whether the durable state goes back, too.
     RollBack(usize, usize, bool),
-    /// The power is cut, and the disk becomes a copy of the other node's, which is off. The flag: its durable state is
-    /// copied, too.
+    /// The power of a node is cut, and its disk becomes a copy of the other node's, which is off. The flag is true if
+    /// the durable state is copied, too.
     Copy(usize, bool),
-    /// An operator cleans up: Pacemaker forgets its count of failures.
+    /// An operator has Pacemaker clear its count of failures on a node.
     CleanUp(usize),
-    /// An operator chooses between two histories (`etcd_primary`).
+    /// An operator chooses this node's history of two (`etcd_primary`).
     Choose(usize),
-    /// An operator, or a program for the operator, chooses the data that counts (`force_new_cluster`).
+    /// An operator, or a program for the operator, chooses this node's data as the one that counts
+    /// (`force_new_cluster`).
     Tell(usize),
-    /// Another controller, or an operator with `etcdctl`, promotes the learner.
+    /// Another controller, or an operator with `etcdctl`, promotes the learner without Tandem.
     PromoteElsewhere,
-    /// An operator with `etcdctl` removes the voter that follows.
+    /// An operator with `etcdctl` removes the voter that follows, without Tandem.
     RemoveElsewhere,
-    /// An operator has Pacemaker on the other node forget this one, which has left (`pcs cluster node remove`).
+    /// An operator has Pacemaker on the other node forget this one, which has left the membership (`pcs cluster node
+    /// remove`).
     Forget(usize),
-    /// The next observation of an agent misses a fact.
+    /// The next observation of this node's agent misses a fact.
     Hide(usize, Blind),
     /// Pacemaker erases the record of this node from the CIB.
     Erase(usize),
-    /// The third voter is lost to both nodes, and is back.
+    /// The third voter becomes unreachable for both nodes. The next variant: it is back.
     LoseThirdVoter,
     ThirdVoterBack,
-    /// Users do not reach this node, and reach it again.
+    /// Users no longer reach this node. The next variant: they reach it again.
     CutUsers(usize),
     UsersBack(usize),
-    /// A delay is over: the one before this leader hands leadership to its peer, or the patience of this etcd with a
-    /// lost leader.
+    /// A delay that this node's agent counts is over: the one before a hand-over, or the one without a leader.
     DelayOver(usize),
-    /// The two etcds do not reach each other, while the nodes do, and reach each other again.
+    /// The network between the two etcds is cut, while that of Pacemaker works. The next variant: it is repaired.
     PartEtcd,
     JoinEtcd,
-    /// The parameters of this node change to keep the other history, or neither.
+    /// The parameters of this node change, so that another history or neither survives by them.
     Keep(usize, KeptHistory),
-    /// The BMC of this machine falls silent, or another machine's answers in its place; and its own answers again.
+    /// The BMC of this machine falls silent, or that of another machine answers in its place. The next variant: the BMC
+    /// answers again.
     BmcFails(usize, Bmc),
     BmcBack(usize),
-    /// The peer has been off for long enough for a lone boot of this node. The process observes, and performs the
-    /// decided effect.
+    /// The peer has been off for so long that `tandem lone-boot` on this node may act. The next two variants: that
+    /// process observes and decides, and it performs its decision.
     OffForLong(usize),
     LoneLook(usize),
     LoneAct(usize),
 }
 
-/// The most entries that a log has in a search that puts disks back.
+/// The largest number of entries to which a search puts a log back.
 pub const MOST_ENTRIES: usize = 32;
 
-/// The forms of an operator's confirmation: it accepts a loss, and it names a node that is on.
+/// The flags of [`Move::Confirm`] in all combinations: the operator accepts a loss, and names a node that is on.
 pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
 
-/// The histories that parameters may keep.
+/// The histories that can survive by a node's parameters.
 pub const KEPT: [KeptHistory; 3] = [KeptHistory::Primarys, KeptHistory::Neither, KeptHistory::Others];
 
-/// The faults of a BMC.
+/// The ways in which a BMC can fail.
 pub const BMC_FAULTS: [Bmc; 2] = [Bmc::Silent, Bmc::Anothers];
 
-/// Returns all moves.
+/// Returns all moves that a scenario file can name.
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
     moves.extend([Move::CatchUp, Move::Notice, Move::PromoteElsewhere, Move::LoseThirdVoter, Move::ThirdVoterBack]);
@@ -146,8 +149,8 @@ pub fn all() -> Vec<Move> {
     moves
 }
 
-/// Returns whether other nodes see the action as soon as it begins. That holds for a start and a stop; of other actions
-/// they see only the effects.
+/// Returns whether the other node sees this action as soon as it begins. That holds for a start and a stop; of other
+/// actions it sees only the effects.
 pub fn is_pending(begin: Begin) -> bool {
     matches!(begin, Begin::Start { .. } | Begin::Stop { .. } | Begin::StopInVain)
 }
@@ -189,7 +192,7 @@ impl Move {
         )
     }
 
-    /// Returns a number below 128 for the kind of the move, which is the same on each node and at each moment.
+    /// Returns a number below 128 for the kind of the move. It does not depend on the node or the moment.
     pub fn kind(self) -> usize {
         match self {
             Self::Write => 0,

@@ -8,8 +8,8 @@ use crate::sim::model::pacemaker::{self, BEGINNINGS};
 use crate::sim::model::world::{BANNED, Blind, Bmc, Damage, KeptHistory, Lone, Run, Stack, Wanted, World};
 use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
 
-/// Calls `tell` with every move that may happen in the state, in the order of [`super::kinds::all`]. The first moment
-/// of a decision represents the later ones.
+/// Passes every move that may happen in `world` to `tell`, in the order of [`super::kinds::all`]. The first moment of a
+/// decision represents the later ones.
 pub(super) fn thinkable(
     bounds: &Bounds,
     world: &World,
@@ -90,7 +90,8 @@ pub(super) fn thinkable(
     }
 }
 
-/// Passes the moves of the cluster network, for all traffic or only for that of the two etcds.
+/// Passes the moves that cut or repair the network to `tell_if`: that of the whole cluster, or only that of the two
+/// etcds.
 fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: impl FnMut(bool, Move)) {
     tell_if(may_fail && world.link, Move::CutLink);
     tell_if(!world.link, Move::HealLink);
@@ -98,12 +99,13 @@ fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: i
     tell_if(world.etcd_parted, Move::JoinEtcd);
 }
 
-/// Returns the move by which users lose a node, or reach it again.
+/// Returns the move by which users lose the connection to node `n`, or get it back.
 fn of_the_users(world: &World, n: usize) -> Move {
     if world.lost_to_users[n] { Move::UsersBack(n) } else { Move::CutUsers(n) }
 }
 
-/// Passes the moves of users, of the parameters of a node without an action, and of a lone boot.
+/// Passes the moves that concern users, the parameters of a node without an action, and a boot without the peer to
+/// `tell_if`.
 fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
     tell_if(world.lost_to_users[n] || world.faults > 0 && bounds.cuts_users, of_the_users(world, n));
     for kept in KEPT.into_iter().filter(|kept| bounds.two_histories && *kept != world.kept[n]) {
@@ -113,13 +115,13 @@ fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &m
     of_a_lone_boot(bounds, world, n, tell_if);
 }
 
-/// Passes the changes of the members by another controller, or by an operator with `etcdctl`.
+/// Passes the moves in which another controller, or an operator with `etcdctl`, changes the members to `tell_if`.
 fn of_other_controllers(bounds: &Bounds, may: bool, has_learner: bool, tell_if: &mut impl FnMut(bool, Move)) {
     tell_if(may && bounds.others_promote && has_learner, Move::PromoteElsewhere);
     tell_if(may && bounds.others_remove, Move::RemoveElsewhere);
 }
 
-/// Passes the faults and the return of a BMC, and the steps of a node that boots without its peer.
+/// Passes the moves in which a BMC fails or is back, and the steps of `tandem lone-boot` on node `n`, to `tell_if`.
 fn of_a_lone_boot(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
     if !bounds.lone_boot {
         return;
@@ -135,7 +137,8 @@ fn of_a_lone_boot(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl F
     tell_if(runs && is_pending, Move::LoneAct(n));
 }
 
-/// Passes the faults of disks: put back to each length that the log may have had, or copied from a node that is off.
+/// Passes the faults of the disk of node `n` to `tell_if`. The disk is put back to each length that its log may have
+/// had, or becomes a copy of the other node's.
 fn put_back(bounds: &Bounds, world: &World, n: usize, mut tell_if: impl FnMut(bool, Move)) {
     if !bounds.puts_back {
         return;

@@ -6,31 +6,31 @@ use crate::sim::Bounds;
 use crate::sim::model::initial_states::Beginning;
 use crate::sim::model::world::NAMES;
 
-/// A way through the states.
+/// A run of the model: an initial state, and the moves from there.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub begin: Beginning,
-    /// True if survivors continue without a restart (`recovery=standin`).
+    /// True if survivors continue without a restart in this run (`recovery=standin`).
     pub vote_proxies: bool,
-    /// The number of terms that begin ([`crate::sim::bounds::Bounds::terms`]).
+    /// The number of terms that leaders may begin in a log ([`crate::sim::bounds::Bounds::terms`]).
     pub terms: u8,
-    /// The node that is to lead ([`crate::sim::bounds::Bounds::primary`]).
+    /// The node that is configured to lead ([`crate::sim::bounds::Bounds::primary`]).
     pub primary: Option<u8>,
-    /// True if the primary's history continues where two meet ([`crate::sim::bounds::Bounds::two_histories`]).
+    /// True if the primary's history survives where the nodes hold two ([`crate::sim::bounds::Bounds::two_histories`]).
     pub two_histories: bool,
-    /// True if a sole voter may boot alone ([`crate::sim::bounds::Bounds::lone_boot`]).
+    /// True if a sole voter may boot without its peer ([`crate::sim::bounds::Bounds::lone_boot`]).
     pub lone_boot: bool,
     pub moves: Vec<Move>,
 }
 
 impl Trace {
-    /// Returns a trace without a move, of survivors that restart etcd.
+    /// Returns a run without moves, in which survivors would restart etcd.
     pub fn of(begin: Beginning) -> Self {
         let (vote_proxies, two_histories, lone_boot) = (false, false, false);
         Self { begin, vote_proxies, terms: 0, primary: None, two_histories, lone_boot, moves: Vec::new() }
     }
 
-    /// Sets the bounds that belong to the trace.
+    /// Sets the fields of `bounds` that this run needs.
     pub fn set_bounds(&self, bounds: &mut Bounds) {
         (bounds.vote_proxies, bounds.terms) = (self.vote_proxies, self.terms);
         (bounds.primary, bounds.two_histories) = (self.primary, self.two_histories);
@@ -41,7 +41,7 @@ impl Trace {
     }
 }
 
-/// A line that is no move, with what to type instead.
+/// A line of a scenario file that is no move, with what to type instead.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: '{text}' is no move; type {instead}")]
 pub struct Error {
@@ -50,22 +50,22 @@ pub struct Error {
     instead: String,
 }
 
-/// The line that lets survivors continue without a restart. Without it they restart etcd.
+/// The line of a scenario file that lets survivors continue without a restart. Without it they restart etcd.
 const VOTE_PROXIES: &str = "recovery is standin";
 
-/// The beginning of the line that has leaders begin terms. The number follows.
+/// The beginning of the line that sets the number of terms that leaders may begin. The number follows.
 const TERMS: &str = "terms that begin: ";
 
-/// The beginning of the line that names the primary. The node's name follows.
+/// The beginning of the line that sets the node that is configured to lead. The node's name follows.
 const PRIMARY: &str = "the primary is ";
 
-/// The line that has the primary's history continue where two meet.
+/// The line of a scenario file that lets the primary's history survive where the nodes hold two.
 const TWO_HISTORIES: &str = "the primary's history is kept";
 
-/// The line that lets a sole voter boot alone.
+/// The line of a scenario file that lets a sole voter boot without its peer.
 const LONE_BOOT: &str = "a sole voter boots alone";
 
-/// Reads a scenario.
+/// Reads the text of a scenario file.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
     let mut trace = Trace::of(Beginning::Voters);
@@ -117,7 +117,7 @@ fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
     Error { line, text: text.to_owned(), instead }
 }
 
-/// Writes a scenario.
+/// Returns the text of a scenario file.
 pub fn format(trace: &Trace) -> String {
     let recovery = if trace.vote_proxies { format!("{VOTE_PROXIES}\n") } else { String::new() };
     let terms = if trace.terms > 0 { format!("{TERMS}{}\n", trace.terms) } else { String::new() };

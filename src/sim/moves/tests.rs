@@ -15,7 +15,7 @@ use crate::sim::reduce::symmetry::canonical;
 use crate::sim::store::decided::{Key, key};
 use crate::sim::{Bounds, Sim};
 
-/// Passes every state of a search to `visit`, including those that do not last.
+/// Passes every state of a search to `visit`, including those that the search only passes through.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
     let root = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
     let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
@@ -64,7 +64,7 @@ fn what_is_not_thinkable_does_not_happen() {
     }
 }
 
-/// Returns every view of a search, of each node that has an action.
+/// Returns every view from which an agent decides in a search.
 fn views() -> Vec<View> {
     let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..Bounds::of_search(1) }, Mutant::None);
     let mut views = Vec::new();

@@ -4,7 +4,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootState, Etcd, Evidence, Leaderless};
 use crate::decide::plan::{DeadVote, Effect, Next, Phase, Plan};
 
-/// Casts the vote before the announcement.
+/// Has the vote proxy vote before the node has announced that it runs standalone.
 pub(super) fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
     let announces =
         matches!(&plan.next, Next::Reobserve { progress, .. } if matches!(progress.phase, Phase::VoteProxy { .. }));
@@ -14,7 +14,7 @@ pub(super) fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
     }
 }
 
-/// Has a serving voter that cannot read the CIB treat its claim as gone, and give its memory up.
+/// Has a serving voter that cannot read the CIB give up this boot's memory, as if the CIB showed no claim.
 pub(super) fn forget_unseen(evidence: &Evidence, plan: &mut Plan) {
     let serves = evidence.own_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     if let Some(memory) = evidence.boot_state().filter(|_| serves && evidence.cib.known().is_none()) {

@@ -1,6 +1,6 @@
 //! The names of all broken rules.
 
-/// A broken rule.
+/// A rule of Tandem that is broken on purpose. A search must catch each one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mutant {
     #[default]
@@ -74,7 +74,7 @@ pub enum Mutant {
     UncommittedRemovalCounts,
 }
 
-/// All broken rules, with the names that `--mutant` takes.
+/// All broken rules, each with the name that `--mutant` takes.
 pub const ALL: [(&str, Mutant); 67] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),

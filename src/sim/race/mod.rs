@@ -15,15 +15,15 @@ use super::store::hash::Fast;
 use mutant::Mutant;
 use world::World;
 
-/// The options of a search.
+/// The options of a search through the race of two fence agents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The number of faults.
+    /// The number of faults that may happen in one run.
     pub faults: u8,
-    /// True if the BMCs keep a session's `Context`, by which a node recognizes its own marks from earlier.
+    /// True if the BMCs keep a session's `Context`, by which a node recognizes the marks that its earlier agents left.
     pub context: bool,
-    /// True if each BMC answers within `race_delay`. Then no node waits for `race_delay` more than twice, or four times
-    /// next to a learner.
+    /// True if each BMC answers within `race_delay`. The search then asserts that no node waits for `race_delay` more
+    /// than twice, or four times next to a node without a vote.
     pub timely: bool,
     /// True if the agent of the preferred node may find, at each call, that its node holds no vote. Then the node is
     /// not preferred, and waits longer than the other one.
@@ -31,9 +31,10 @@ pub struct Options {
     pub mutant: Mutant,
 }
 
-/// The most waits of a node for `race_delay` in one race, without a killed agent or a lost message.
+/// The largest number of times that a node waits for `race_delay` in one race without a killed agent or a lost message.
 const MOST_DELAYS: u8 = 2;
-/// The same next to a preferred node without a vote, which waits for twice as long.
+/// The largest number of times that a node waits for `race_delay` next to a preferred node without a vote, which waits
+/// for twice as long.
 const MOST_DELAYS_OF_LEARNER: u8 = 4;
 
 impl Options {
@@ -42,17 +43,18 @@ impl Options {
     }
 }
 
-/// The result of a search.
+/// The result of a search through the race of two fence agents.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: usize,
     pub elapsed: Duration,
-    /// The broken invariant, and the way there.
+    /// The broken invariant, with the events that led to it. `None` if none broke.
     pub wrong: Option<(String, Vec<String>)>,
 }
 
-/// Searches all orders, from every set of BMCs that the nodes reach, that list sessions, and that are late.
+/// Searches all orders of requests. It begins with every set of BMCs that the nodes reach, that list sessions, and that
+/// answer too late.
 pub fn check(options: Options) -> Outcome {
     let began = Instant::now();
     let mut search = Search::new(options);
@@ -74,9 +76,9 @@ struct Search {
     options: Options,
     numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
     worlds: Vec<World>,
-    /// The state from which each state was first reached.
+    /// The number of the state from which each state was first reached. `None` for an initial state.
     parents: Vec<Option<u32>>,
-    /// The edges (from, to) of the normal course.
+    /// The moves between states, as pairs (from, to), that belong to the normal course of a race.
     edges: Vec<(u32, u32)>,
     chances: usize,
 }
@@ -129,7 +131,7 @@ impl Search {
         }
     }
 
-    /// Returns the events on the way to a state.
+    /// Returns the events that lead from an initial state to the state `to`.
     fn way(&self, to: u32) -> Vec<String> {
         let mut numbers = vec![to];
         while let Some(parent) = numbers.last().and_then(|last| self.parents[*last as usize]) {
@@ -158,7 +160,8 @@ impl Search {
         way
     }
 
-    /// Returns a state in which an agent reaches its target, but from which the normal course leads to no end.
+    /// Returns a state in which an agent reaches its target's BMC, although the normal course leads to no reset of
+    /// either node. Returns `None` if there is no such state.
     fn endless(&self) -> Option<u32> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.worlds.len()];
         self.edges.iter().for_each(|(from, to)| before[*to as usize].push(*from));

@@ -6,7 +6,7 @@ use super::world::{Agent, Left, Marks, World, place};
 use super::{MOST_DELAYS_OF_LEARNER, Options};
 use crate::fence::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
 
-/// The kind of a move: part of the normal course, which leads to an end, or something that may never happen.
+/// The kind of a move: one of the normal course, which must lead to an end, or one that may never happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
     Normal,
@@ -14,12 +14,13 @@ pub(super) enum Course {
     Chance,
 }
 
-/// The number of waits for `race_delay` that begin within one of twice the length. The second of them ends after it.
+/// The number of waits for `race_delay` that the other node begins during a wait of twice that time. The second of them
+/// ends after the long wait.
 const DELAYS_IN_A_LONG_ONE: u8 = 2;
 
 type Found<'a> = &'a mut dyn FnMut(Course, String, World);
 
-/// Calls `found` with each state that can follow `world`.
+/// Passes each move that can follow `world` to `found`, with the next state.
 pub(super) fn each(world: &World, options: Options, mut found: impl FnMut(Course, String, World)) {
     if world.is_decided() || world.are_both_off() {
         return;
@@ -42,7 +43,7 @@ fn faulty(world: &World) -> Option<World> {
     (world.faults > 0).then(|| World { faults: world.faults - 1, ..*world })
 }
 
-/// Has a reset that was sent take effect.
+/// Has a reset of `node` that was sent take effect.
 fn power(world: &World, node: usize, found: Found<'_>) {
     if !world.bmcs[node].has_reset {
         return;
@@ -73,7 +74,7 @@ fn network(world: &World, node: usize, found: Found<'_>) {
     }
 }
 
-/// Has the marks of a killed agent expire, once its reset has worked or never will.
+/// Has the marks that a killed agent of `node` left expire. They do so once its reset has worked or never will.
 fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
     if world.bmcs[1 - node].has_reset && options.mutant != Mutant::YoungIsKilled {
         return;
@@ -115,7 +116,7 @@ fn agent(world: &World, node: usize, options: Options, found: Found<'_>) {
     }
 }
 
-/// Takes the next step of a race, which a BMC serves or the network loses.
+/// Takes the next step in the race of `node`: a BMC serves the request, or the network loses it.
 fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [bool; 2]), found: Found<'_>) {
     let who = name(node);
     // An answer changes only what its agent knows, which no other agent sees. So it is one step with the request. The
@@ -243,8 +244,8 @@ fn listing(world: &World, node: usize, site: Site, options: Options, stale: bool
     }
 }
 
-/// Counts a wait for `race_delay` that begins. A preferred node without a vote waits for it, too, and for twice as
-/// long.
+/// Counts that `node` begins to wait for `race_delay`. A preferred node without a vote waits for twice that time, and
+/// counts once.
 fn count_delay(world: &mut World, node: usize, options: Options) {
     world.nodes[node].delays = (world.nodes[node].delays + 1).min(MOST_DELAYS_OF_LEARNER + 1);
     if !options.learner {
@@ -257,7 +258,7 @@ fn count_delay(world: &mut World, node: usize, options: Options) {
     }
 }
 
-/// Returns whether the other node's wait ends before this node's.
+/// Returns whether the other node ends its wait for `race_delay` before `node` does.
 fn other_ends_first(world: &World, node: usize) -> bool {
     let is_nearly_over = world.nodes[0].waits_within == DELAYS_IN_A_LONG_ONE;
     waits_for_delay(world, 1 - node) && (is_nearly_over == (node == 1))
@@ -271,7 +272,7 @@ fn waits_for_delay(world: &World, node: usize) -> bool {
     step == Some(RaceStep::Wait(Pause::Delay))
 }
 
-/// Returns whether an agent soon takes another step by itself.
+/// Returns whether the agent of `node` soon takes another step by itself.
 fn acts(world: &World, node: usize) -> bool {
     world.nodes[node].lives
         && world.reaches(node, Site::Target)
@@ -304,7 +305,7 @@ fn post(world: &World, node: usize, options: Options, proven: bool, found: Found
     }
 }
 
-/// Waits until a reset is proven. An agent that ends here leaves its marks.
+/// Takes the step of an agent that waits until its reset is proven. An agent that ends before that leaves its marks.
 fn resets(world: &World, node: usize, options: Options, found: Found<'_>) {
     let who = name(node);
     if !world.nodes[1 - node].lives && world.reaches(node, Site::Target) {

@@ -2,36 +2,37 @@
 
 use crate::fence::race::{Listing, Pause, Race, RaceStep, Site};
 
-/// A broken rule.
+/// A rule of the fence race that is broken on purpose. The search must catch each one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
     None,
-    /// The lists that count are older than the marks.
+    /// A node decides by lists of marks that it read before it set its own marks.
     LookBeforeRaise,
-    /// The preferred node resets at the sight of a mark.
+    /// The preferred node sends its reset while it sees a mark of the other node.
     PreferredContinues,
-    /// A list counts without this node's mark in it.
+    /// A list of marks counts although this node's own mark is missing in it.
     OwnMarkUnproven,
-    /// A node does not mark its own BMC, and takes any list of it.
+    /// A node does not mark its own BMC, and accepts any list from it.
     OwnBmcUnproven,
-    /// The flag is a light that a node switches on at its target's BMC, and reads at its own. No list shows both.
+    /// A locate light takes the place of marks. A node switches it on at its target's BMC and reads its own BMC's, so
+    /// no node sees both lights.
     Light,
-    /// A mark that is acknowledged too late is never taken down.
+    /// A node forgets a mark that a BMC acknowledged too late, and never takes it down.
     LateForgotten,
-    /// Marks go before the reset is answered and proven.
+    /// A node takes its marks down before its reset is answered and proven.
     LoweredEarly,
-    /// A list that cannot be read shows no mark.
+    /// A list of marks that cannot be read counts as one without marks.
     UnreadIsGone,
-    /// A killed agent's mark is ignored while its reset may still work.
+    /// A killed agent's mark is ignored while its reset may still take effect.
     YoungIsKilled,
-    /// The other node keeps its marks up while it waits.
+    /// The node that is not preferred keeps its marks up while it waits.
     NeverWithdraws,
     BothPreferred,
     NeitherPreferred,
 }
 
-/// All broken rules, with the names that the command takes.
+/// All broken rules, each with its name on the command line.
 pub const ALL: [(&str, Mutant); 12] = [
     ("look-before-raise", Mutant::LookBeforeRaise),
     ("preferred-continues", Mutant::PreferredContinues),
@@ -56,17 +57,17 @@ impl Mutant {
         }
     }
 
-    /// Returns whether a node marks its own BMC.
+    /// Returns whether a node also sets a mark on its own BMC under this rule.
     pub(super) fn marks_own(self) -> bool {
         !matches!(self, Self::OwnBmcUnproven | Self::Light)
     }
 
-    /// Returns whether the two nodes wait for different times.
+    /// Returns whether the two nodes wait for different times under this rule.
     pub(super) fn waits_differ(self) -> bool {
         !matches!(self, Self::BothPreferred | Self::NeitherPreferred)
     }
 
-    /// Returns the step that an agent takes instead of its next one.
+    /// Returns the step that an agent takes under this rule in place of its next one.
     pub(super) fn step(self, race: Race) -> RaceStep {
         match race.step() {
             RaceStep::Wait(Pause::Poll) if self == Self::PreferredContinues => RaceStep::Reset { proven: true },
@@ -74,7 +75,8 @@ impl Mutant {
         }
     }
 
-    /// Returns the list as the agent reads it. `at_first`: that BMC had a rival's mark when the agent was called.
+    /// Returns a BMC's list of marks as the agent reads it under this rule. `at_first` is true if that BMC had a mark
+    /// of the other node when the agent was called.
     pub(super) fn listing(self, site: Site, listing: Option<Listing>, at_first: bool) -> Option<Listing> {
         match (self, listing) {
             (Self::LookBeforeRaise, Some(_)) => Some(Listing { ours: true, rivals: at_first }),

@@ -2,18 +2,18 @@
 
 use crate::fence::race::{Race, Site};
 
-/// The remains of a mark that its agent no longer knows.
+/// The remains on a BMC of a mark that its agent does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Left {
     #[default]
     None,
-    /// A mark of the current run, after the answer to its request was lost.
+    /// A mark of the running agent, left because the answer to its request was lost.
     Now,
-    /// A mark of a run that has ended.
+    /// A mark of an agent that has ended.
     Before,
 }
 
-/// The marks of one node on one BMC.
+/// The marks that one node has set on one BMC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Marks {
     pub(super) known: bool,
@@ -25,32 +25,32 @@ impl Marks {
         self.known || self.left != Left::None
     }
 
-    /// Returns the marks after their run has ended without taking them down.
+    /// Returns the marks after the agent that set them has ended without taking them down.
     fn orphaned(self) -> Self {
         Self { known: false, left: if self.any() { Left::Before } else { Left::None } }
     }
 }
 
-/// The BMC of one node.
+/// The BMC of one node, with the marks on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bmc {
-    /// The marks, by the node that made them.
+    /// The marks on this BMC, by the node that set them.
     pub(super) marks: [Marks; 2],
-    /// The marks before the last change, which a stale list shows.
+    /// The marks before the last change. A stale list of sessions shows these.
     pub(super) stale: [Marks; 2],
-    /// True if a reset of this node was sent. It may take effect at any time.
+    /// True if a reset of this BMC's node was sent. The reset may take effect at any time.
     pub(super) has_reset: bool,
-    /// True if a wait decided that reset, and no list.
+    /// True if the sender of that reset decided by a wait, and not by a list of marks.
     pub(super) by_wait: bool,
     pub(super) habits: Habits,
 }
 
-/// The permanent traits of a BMC.
+/// The traits of a BMC that never change in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Habits {
-    /// True if its list of sessions shows marks.
+    /// True if the BMC's list of sessions shows marks.
     pub(super) lists: bool,
-    /// True if it performs the requests of its own node and answers too late.
+    /// True if the BMC performs the requests of its own node, but answers after the agent has given up.
     pub(super) is_late: bool,
 }
 
@@ -67,31 +67,32 @@ impl Bmc {
 /// The state of a node's fence agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Agent {
-    /// Not called, or ended.
+    /// The agent was not called, or has ended.
     Idle,
-    /// In a race. For a broken rule, `seen` has the BMCs that had a rival's mark when the agent was called.
+    /// The agent is in a race. `seen` is only for a broken rule: it is true for each BMC with a mark of the other node
+    /// when the agent was called.
     Races { race: Race, seen: [bool; 2] },
-    /// The agent has sent a reset, and not proven it yet.
+    /// The agent has sent a reset, and has not proven yet that it worked.
     Resets,
-    /// The agent ends, and takes its marks down.
+    /// The agent ends, and takes down its marks.
     Ends,
 }
 
-/// A node.
+/// The state of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
     pub(super) lives: bool,
     pub(super) agent: Agent,
     /// True for each BMC that the node reaches.
     pub(super) reaches: [bool; 2],
-    /// The number of times that its agent has waited for `race_delay`, if that is counted.
+    /// The number of times that the node's agent has waited for `race_delay`, in a search that counts them.
     pub(super) delays: u8,
-    /// The number of such waits of the other node that began within the longer wait of a node without a vote, if that
-    /// is counted.
+    /// The number of waits of the other node that began during the longer wait of this node, which has no vote. Only
+    /// some searches count them.
     pub(super) waits_within: u8,
 }
 
-/// A state. Node 0 is the preferred one.
+/// A state of the race. Node 0 is the preferred one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     pub(super) nodes: [Node; 2],
@@ -100,7 +101,7 @@ pub(super) struct World {
     pub(super) faults: u8,
 }
 
-/// Returns the BMC at a site of an agent on `node`.
+/// Returns the index of the node with the BMC that an agent on `node` calls `site`.
 pub(super) fn place(node: usize, site: Site) -> usize {
     match site {
         Site::Target => 1 - node,
@@ -109,8 +110,8 @@ pub(super) fn place(node: usize, site: Site) -> usize {
 }
 
 impl World {
-    /// Returns a state in which both nodes live and no agent was called. The bits of `reach` and `lists` are set for
-    /// what works, those of `late` for a BMC that is late.
+    /// Returns a state in which both nodes run and no agent was called. A bit of `reach` is set if a node reaches a
+    /// BMC, one of `lists` if a BMC lists sessions, and one of `late` if a BMC answers too late.
     pub(super) fn new(reach: u8, lists: u8, late: u8, faults: u8) -> Self {
         let works = |bits: u8, at: usize| bits & (1 << at) != 0;
         let node = |at: usize| Node {
@@ -134,7 +135,7 @@ impl World {
         self.nodes[node].reaches[place(node, site)]
     }
 
-    /// Returns whether the answer of a BMC comes later than an agent waits.
+    /// Returns whether the BMC at `site` answers an agent on `node` later than the agent waits.
     pub(super) fn is_late(&self, node: usize, site: Site) -> bool {
         site == Site::Own && self.bmcs[node].habits.is_late
     }
@@ -144,7 +145,7 @@ impl World {
         self
     }
 
-    /// Ends the agent of `node`. Its marks stay.
+    /// Ends the agent of `node`. Its marks stay on the BMCs.
     pub(super) fn orphaned(mut self, node: usize) -> Self {
         for bmc in &mut self.bmcs {
             bmc.change(node, |marks| *marks = marks.orphaned());
@@ -152,7 +153,7 @@ impl World {
         self.with_agent(node, Agent::Idle)
     }
 
-    /// Takes a mark down if the node reaches its BMC. Otherwise it stays there.
+    /// Takes a mark of `node` down if the node reaches that BMC. Otherwise the mark stays there.
     pub(super) fn lowered(mut self, node: usize, site: Site) -> Self {
         let reaches = self.reaches(node, site);
         self.bmcs[place(node, site)].change(node, |marks| {
@@ -164,7 +165,7 @@ impl World {
         self
     }
 
-    /// Clears the parts of a state that no move can show any more.
+    /// Clears the parts of the state that no later move can show.
     pub(super) fn reduced(mut self) -> Self {
         if self.faults == 0 {
             self.bmcs.iter_mut().for_each(|bmc| bmc.stale = bmc.marks);
@@ -179,7 +180,7 @@ impl World {
         self.bmcs.iter().any(|bmc| bmc.marks[node].any())
     }
 
-    /// Returns whether one node is off, and no reset is under way that could switch the other one off.
+    /// Returns whether one node is off, and no reset is under way that could switch off the other one.
     pub(super) fn is_decided(&self) -> bool {
         (0..2).any(|node| self.nodes[node].lives && !self.nodes[1 - node].lives && !self.bmcs[node].has_reset)
     }

@@ -8,8 +8,8 @@ use crate::sim::model::{agent, etcd};
 use crate::sim::moves::kinds::Move;
 use crate::sim::{Bounds, Sim};
 
-/// The work under way in a state that does not last: a round with an effect that can happen, entries between the two
-/// etcds, a stop that only waits for etcd to end, or a machine that boots.
+/// The work under way in a state that does not last, which a search passes through. It is an effect that can happen,
+/// entries between the two etcds, a stop that only waits for etcd to end, or a boot.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {
     acting: Option<usize>,
@@ -20,7 +20,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// Returns whether a move may come next.
+    /// Returns whether the move `what` may come before this work is finished.
     pub fn allows(self, what: Move) -> bool {
         match what {
             Move::Boot(_) | Move::Meet(_) => self.boots,
@@ -33,7 +33,7 @@ impl Passing {
     }
 }
 
-/// Returns the work under way, or `None` if the state lasts.
+/// Returns the work under way in `world`, or `None` if a search keeps the state.
 pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     if sim.bounds.fine {
         return None;
@@ -56,7 +56,7 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
 /// operator change that.
 ///
 /// Not exact if etcd has no leader: the stop is assumed to decide before an election. Left out are an election that
-/// comes first, and notify variables that are older than such a leader. Only with no fault left, and not with
+/// comes first, and notify variables that are older than the loss of the leader. Only with no fault left, and not with
 /// `--keep-dead`.
 fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
@@ -66,9 +66,9 @@ fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     begins && (node.etcd == Run::Off || (world.faults == 0 && !sim.bounds.keeps_dead && !node.etcd.is_led()))
 }
 
-/// Returns whether a boot can be postponed until the machine meets its peer, or until the peer boots. Exact. Until then
-/// Pacemaker has no quorum on the machine and does nothing, and the peer, which has noticed the loss, does not see it.
-/// Only a fault or an operator's action could show the difference.
+/// Returns whether the search may postpone a boot until the machine meets its peer, or until the peer boots. This is
+/// exact. Before that, Pacemaker has no quorum on the machine and does nothing, and the peer, which has noticed the
+/// loss, does not see it. Only a fault or an operator's action could show the difference.
 pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
     !bounds.fine && !bounds.unblocks && !bounds.lone_boot && world.faults == 0 && !world.joined
 }

@@ -12,7 +12,7 @@ use crate::sim::model::world::{Action, Node, Run, Vars, Wanted, Word, World};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// Drops the dead parts of `world`.
+/// Drops the parts of `world` that no later move reads.
 pub(in crate::sim) fn drop_dead(sim: &mut Sim, world: &mut World) {
     if !sim.bounds.keeps_dead {
         drop_of_nodes(sim, world);
@@ -57,8 +57,8 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
     }
 }
 
-/// Drops the commit index of a sole voter. It is read only when a new cluster is forced from the data. That does not
-/// happen to a sole voter, because at its start it commits its whole log.
+/// Drops the commit index of a sole voter. Only a forced new cluster reads it. A sole voter is never forced, because it
+/// commits its whole log when it starts.
 fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     let is_sole = log::Data::applied(node.data, &sim.logs).conf.has_one_voter()
         && node.data.newest(&sim.logs).conf.has_one_voter();
@@ -104,7 +104,7 @@ fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].action = Some(Action { notify, ..action });
 }
 
-/// Drops the nonce of a node's record. Only the barrier and a vote proxy's announcement read it, after they have
+/// Drops the nonce of the record of node `n`. Only the barrier and a vote proxy's announcement read it, after they have
 /// written a new one.
 fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     let phase = |action: Action| sim.progresses.get(action.progress).phase.clone();
@@ -138,7 +138,7 @@ fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> b
     has_run && !may_be_left_out && (others.is_blank() || !may_miss_it)
 }
 
-/// The variables of a start that no longer reads them.
+/// The notify variables that a start gets once it no longer reads them.
 const DROPPED: Vars = Vars {
     given: true,
     moment: Moment::Outside,
@@ -149,8 +149,8 @@ const DROPPED: Vars = Vars {
     in_vain: false,
 };
 
-/// Asserts that [`is_past_its_decision`] is right. A start that returns to its first decision reads its variables, so
-/// they must not have been dropped.
+/// Asserts that [`is_past_its_decision`] is right. A start that returns to its first decision reads its notify
+/// variables, so they must not have been dropped.
 pub(in crate::sim) fn check_progress(request: Request, notify: Vars, phase: &Phase) -> Result<(), Violation> {
     if request == Request::Start && notify == DROPPED && !matches!(phase, Phase::Started(_)) {
         return Err(Violation::new("the search has dropped what a start asks for".to_owned()));
@@ -162,10 +162,10 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// Returns this boot's memory. A memory without a voter, without an end of the log and without a counted time becomes
-/// none, because every rule treats both alike. On a machine that waits to be fenced no agent reads the memory. Only an
-/// invariant reads whether it holds a voter: no node forces a new cluster next to a peer that may run standalone
-/// (`agent::check_plan`).
+/// Returns the number of this boot's memory of `node`, or 0 if no rule reads anything in it. It reads nothing if the
+/// memory has no voter, no promotion, no end of the log and no counted time. On a machine that waits to be fenced no
+/// agent reads the memory. Only an invariant reads whether it holds a voter: no node forces a new cluster next to a
+/// peer that may run standalone (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
     let BootState { voter, promoted, ended_at, leaderless_since_s, .. } = sim.memories.get(node.memory);
     if voter.is_none() && !promoted && ended_at.is_none() && leaderless_since_s.is_none() {

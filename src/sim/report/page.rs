@@ -11,7 +11,7 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 
 const STYLE: &str = include_str!("page.css");
-/// The meaning of the colours of a lane, each with the word that it contains.
+/// The legend of the page: the name of each colour, with the text in a lane of that colour.
 const LEGEND: [(&str, &str); 6] = [
     ("lead", "leads: takes writes"),
     ("follow", "follows"),
@@ -21,7 +21,7 @@ const LEGEND: [(&str, &str); 6] = [
     ("off", "power off"),
 ];
 
-/// Returns the page of a trace.
+/// Returns the HTML page that shows a run, with a row for each move and a lane for each node.
 pub fn page(sim: &mut Sim, title: &str, trace: &Trace) -> String {
     trace.set_bounds(&mut sim.bounds);
     let mut world = trace.begin.world(sim);
@@ -58,11 +58,11 @@ fn head(title: &str) -> String {
     )
 }
 
-/// The table so far.
+/// The rows of the page's table that are written so far.
 struct Rows {
     text: String,
     number: usize,
-    /// The state in the row above.
+    /// The state that the row above shows.
     before: Option<World>,
 }
 
@@ -110,7 +110,7 @@ impl Rows {
     }
 }
 
-/// Returns the state of etcd and of the power, as a colour and a word of [`LEGEND`].
+/// Returns the colour and the text of a node's lane, for the state of its etcd and its power: an entry of [`LEGEND`].
 fn state(node: &Node) -> (&'static str, &'static str) {
     LEGEND[match node.etcd {
         _ if !node.on => 5,
@@ -122,7 +122,7 @@ fn state(node: &Node) -> (&'static str, &'static str) {
     }]
 }
 
-/// Returns the role of the member, and the state of the agent in Pacemaker.
+/// Returns the text of a node's lane about the role of its member and the state of its agent in Pacemaker.
 fn role(sim: &Sim, node: &Node, n: usize) -> String {
     let agent = match node.cib.agent[n] {
         PeerAgent::Active => "agent active",

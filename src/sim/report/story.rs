@@ -13,7 +13,7 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 
-/// Replays a trace. Returns its story, with the violation if it ends in one.
+/// Replays a run, and returns its description in text. The second value is the violation if the run ends in one.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
     trace.set_bounds(&mut sim.bounds);
@@ -44,7 +44,7 @@ pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     (text, Ok(()))
 }
 
-/// Returns the error of a move that cannot happen here, with the moves that can.
+/// Returns the error about a move that cannot happen in `world`, with the moves that can.
 fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Violation {
     let mut instead = Vec::new();
     moves::apply_all(sim, world, |what, _| instead.push(what.text()));
@@ -56,7 +56,8 @@ fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Vio
     ))
 }
 
-/// Returns the reason of a decision, or the description of an effect.
+/// Returns the reason of the decision in the move `what`, or the description of its effect. Returns nothing for other
+/// moves.
 pub fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
     let (n, moment, mut scratch) = match what {
         Move::Decide(n, moment) => (n, moment, *world),
@@ -105,7 +106,7 @@ fn effect(sim: &Sim, world: &World, n: usize) -> String {
     effects.get(usize::from(done).saturating_sub(before)).map_or_else(String::new, ToString::to_string)
 }
 
-/// Returns the state, in a line.
+/// Returns a description of the state in one line.
 pub fn standing(sim: &Sim, world: &World) -> String {
     let mut text = String::new();
     for (n, node) in world.nodes.iter().enumerate() {

@@ -23,42 +23,42 @@ use crate::sim::reduce::symmetry::rename::{self, Renaming};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Sim, Violation};
 
-/// The result of a search.
+/// The result of a search through the states of the model.
 #[derive(Debug)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: u64,
-    /// The kinds of moves that happened: see [`Move::kind`].
+    /// The set of kinds of moves that happened: see [`Move::kind`].
     pub kinds: u128,
     pub elapsed: Duration,
-    /// The number of moves that broke an invariant (`violations`), and the first of them with the way to it.
+    /// The number of moves that broke an invariant (`violations`), and the first of them with the run that leads to it.
     pub violations: u64,
     pub first_violation: Option<(Violation, Trace)>,
-    /// The number of states without a way back to two voters that takes no further fault (`dead`), and the way to the
-    /// first of them.
+    /// The number of states from which two voters cannot be reached without a further fault (`dead`), and a run that
+    /// leads to the first of them.
     pub dead: usize,
     pub first_dead: Option<Trace>,
-    /// The reason why the search ended early.
+    /// The reason why the search ended before it saw all states. `None` if it saw all.
     pub cut_short: Option<String>,
 }
 
-/// A part of a run, from the form of one state or its mirror image to the form of another.
+/// The moves from one kept state of the search, or its mirror image, to the next kept state.
 #[derive(Debug, Default)]
 struct SearchStep {
     way: Vec<Move>,
     is_mirrored: bool,
-    /// True if the form that it leads to is the mirror image of the reached state.
+    /// True if the canonical form of the next state exchanges the two nodes.
     ends_swapped: bool,
-    /// True if it can only be taken with the nodes named as they are.
+    /// True if these moves can be made only by the nodes as they are named.
     names_count: bool,
 }
 
-/// The states of all shards.
+/// The states that all threads of a search have found.
 struct All {
     shares: Vec<Share>,
 }
 
-/// Searches all states within the bounds of `sim`.
+/// Searches all states that the moves within the bounds of `sim` can reach.
 pub fn check(sim: &mut Sim, limits: Limits) -> Outcome {
     let deadline = Deadline::after(limits.time);
     let roots = beginnings(sim);
@@ -112,9 +112,9 @@ impl All {
         None
     }
 
-    /// Returns the way to a state, and the `last` step after it. The search keeps only the canonical form of each
-    /// state, so every step is taken again to find out which node is which. If rules distinguish the nodes by name in a
-    /// step, the names of the whole run are chosen so that this step can be taken.
+    /// Returns the run that leads to a state, with the step `last` after it. The search keeps only the canonical form
+    /// of each state, so every step is taken again to find out which node is which. If rules distinguish the nodes by
+    /// name in a step, the names of the whole run are chosen so that this step can be taken.
     fn trace(&self, sim: &mut Sim, to: Place, last: SearchStep) -> Trace {
         let mut states = vec![to];
         while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
@@ -168,7 +168,7 @@ impl All {
         }
     }
 
-    /// Returns the shortest way from one form to another, as the search may have found it.
+    /// Returns the fewest moves from one kept state to another, or `None` if no moves lead there.
     fn step(sim: &mut Sim, from: &World, to: &World) -> Option<SearchStep> {
         let mut ways = Vec::new();
         let mut reached = Reached::default();
@@ -194,8 +194,8 @@ impl All {
         ways.into_iter().min_by_key(|step| (step.is_mirrored, step.way.len()))
     }
 
-    /// Returns the states from which no moves without faults lead to a good one. States in which an operator made two
-    /// histories are left out, because an operator has to choose there.
+    /// Returns the states from which no moves without faults lead to a good state. States in which an operator has to
+    /// choose are left out.
     fn dead(&self) -> Vec<Place> {
         let count = self.shares.len();
         let mut alive: Vec<Vec<bool>> =
@@ -231,8 +231,8 @@ impl All {
     }
 }
 
-/// Returns the number of states of `traces` that last, and the first way to one that a search within these bounds has
-/// not seen. This tests the search itself.
+/// Replays `traces`, and looks for a state that a search within these bounds should have found and has not. Returns the
+/// number of states that a search keeps, and the run that leads to the first missing one. This tests the search itself.
 pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option<Trace>) {
     let deadline = Deadline::after(limits.time);
     let roots = beginnings(sim);
@@ -281,7 +281,7 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     all.into_iter().flatten().chain(configured).collect()
 }
 
-/// Returns the same state with parameters that differ from the default on either node, or on both.
+/// Returns the state `world` with each other choice of the parameter that keeps a history, on either node or on both.
 fn otherwise(world: World) -> impl Iterator<Item = World> {
     let pairs = KEPT.into_iter().flat_map(|one| KEPT.map(|other| [one, other]));
     pairs.filter(move |kept| *kept != world.kept).map(move |kept| World { kept, ..world })

@@ -19,9 +19,9 @@ use crate::sim::store::hash::{self, Found};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Sim, Violation};
 
-/// The number of states that a thread expands before all of them exchange what they found.
+/// The number of states that a thread expands before all threads exchange the states that they found.
 const TURN: usize = 4096;
-/// The number of its own states that a thread adds at once.
+/// The number of states in its own shard that a thread collects before it adds them.
 const ENOUGH: usize = 256;
 
 /// The limits of a search.
@@ -35,30 +35,31 @@ pub struct Limits {
     pub threads: usize,
 }
 
-/// The states that follow one that lasts.
+/// The states that follow a kept state, and the states that the search passes through on the way.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Reached {
-    /// All states on the way (`all`), and the step to each with the state where it began (`steps_to`).
+    /// All states that were reached (`all`), and for each the last move with the number of the state before it
+    /// (`steps_to`).
     all: Found<World>,
     steps_to: Vec<(Move, u32)>,
-    /// The numbers of the states that last.
+    /// The numbers of the reached states that the search keeps.
     lasting: Vec<u32>,
-    /// True if rules could distinguish the nodes by name in a state on the way.
+    /// True if rules could distinguish the nodes by name in a reached state.
     pub(in crate::sim) names_count: bool,
-    /// The violations, each with the step that led to it, and the state where that began.
+    /// The violations, each with the move that broke an invariant, and the number of the state before it.
     pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
-    /// The number of steps, and their kinds: see [`Move::kind`].
+    /// The number of moves (`steps`), and the set of their kinds (`kinds`): see [`Move::kind`].
     pub(in crate::sim) steps: u64,
     kinds: u128,
-    /// The states that are still to be expanded.
+    /// The reached states that are still to be expanded, each with the work under way in it.
     open: Vec<(u32, Option<Passing>)>,
 }
 
-/// The number of no state, where everything begins.
+/// The number that means "the state from which the moves begin", in place of a reached state's number.
 const BEGINNING: u32 = u32::MAX;
 
 impl Reached {
-    /// Goes from a state that lasts through those that do not last, to the next that last.
+    /// Finds the kept states that follow `from`. Passes through the states before them, which the search does not keep.
     pub(in crate::sim) fn from(&mut self, sim: &mut Sim, from: &World) {
         self.clear();
         self.go_on(sim, from, (BEGINNING, passing(sim, from)));
@@ -102,18 +103,18 @@ impl Reached {
         }
     }
 
-    /// Returns the states that last, with their numbers.
+    /// Returns the reached states that the search keeps, with their numbers.
     pub(in crate::sim) fn lasting(&self) -> impl Iterator<Item = (u32, &World)> {
         self.lasting.iter().map(|number| (*number, &self.all.values[*number as usize]))
     }
 
-    /// Returns all states that were reached.
+    /// Returns all reached states, including those that the search only passes through.
     #[cfg(test)]
     pub(in crate::sim) fn all(&self) -> &[World] {
         &self.all.values
     }
 
-    /// Returns the way to a state.
+    /// Returns the moves that lead to the reached state `number`.
     pub(in crate::sim) fn way_to(&self, number: u32) -> Vec<Move> {
         let mut way = Vec::new();
         let mut at = number;
@@ -125,7 +126,7 @@ impl Reached {
         way
     }
 
-    /// Returns the way over a state, with one more step.
+    /// Returns the moves that lead to the reached state `number`, and `what` after them.
     pub(in crate::sim) fn way_over(&self, number: u32, what: Move) -> Vec<Move> {
         let mut way = self.way_to(number);
         way.push(what);
@@ -133,10 +134,10 @@ impl Reached {
     }
 }
 
-/// The values that the threads share.
+/// The values that the threads of a search share.
 struct Meeting<'a> {
     barrier: Barrier,
-    /// The states that are handed over, by giver, then by taker.
+    /// The states that threads hand over to each other. The first index is the giver, the second the taker.
     mail: Vec<Vec<Mutex<Vec<Parcel>>>>,
     states: Vec<AtomicUsize>,
     has_more: Vec<AtomicBool>,
@@ -146,8 +147,8 @@ struct Meeting<'a> {
     deadline: &'a Deadline,
 }
 
-/// Searches from `roots` within the bounds of `sim`, on as many threads as `limits` has. Returns the shares, and the
-/// reason why the search ended early.
+/// Searches from the states `roots` within the bounds of `sim`, on as many threads as `limits` has. Returns the states
+/// that each thread found, and the reason why the search ended early, if it did.
 pub(in crate::sim) fn search(
     sim: &mut Sim,
     roots: &[World],
@@ -191,7 +192,7 @@ pub(in crate::sim) fn search(
     (ends.into_iter().map(|(share, _)| share).collect(), cut_short)
 }
 
-/// Returns the shard of a state in its canonical form, from its fingerprint.
+/// Returns the index of the thread that keeps a state, from the fingerprint of its canonical form.
 pub(in crate::sim) fn owner(digest: u64, count: usize) -> usize {
     usize::try_from(digest >> 32).unwrap_or_default() % count
 }
@@ -200,7 +201,7 @@ struct Worker<'a> {
     sim: Sim,
     me: usize,
     reached: Reached,
-    /// The states found in this turn, by their shard.
+    /// The states that this thread found and has not added or handed over yet, by the thread that keeps them.
     found: Vec<Vec<Parcel>>,
     share: Share,
     meeting: &'a Meeting<'a>,
@@ -228,7 +229,8 @@ impl<'a> Worker<'a> {
         self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent, is_free: false, good, overridden }]);
     }
 
-    /// Runs the worker. States with fewer faults come first, and among these the ones that are reached in fewer steps.
+    /// Runs this thread's part of the search. States with fewer faults come first, and among these the ones that are
+    /// reached in fewer steps.
     fn run(mut self) -> (Share, Option<String>) {
         for spent in 0..self.share.ahead.len() {
             for depth in 0.. {
@@ -245,7 +247,7 @@ impl<'a> Worker<'a> {
         (self.share, None)
     }
 
-    /// Goes through one level, in turns. Returns the reason why the search ends here, if it does.
+    /// Expands the states of one level. Returns the reason why the search ends there, or `None` if it continues.
     fn go_through_level(&mut self, spent: usize, depth: usize) -> Option<String> {
         let level = std::mem::take(&mut self.share.level);
         let mut turns = level.chunks(TURN);
@@ -269,7 +271,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns whether any thread has more. All threads get the same answer.
+    /// Returns whether any thread has more work. All threads get the same result.
     fn agree(&self, more: bool) -> bool {
         self.meeting.has_more[self.me].store(more, Ordering::SeqCst);
         self.meeting.barrier.wait();
@@ -278,7 +280,7 @@ impl<'a> Worker<'a> {
         any
     }
 
-    /// Adds its own states of those that it found, and hands over the rest.
+    /// Adds the found states that this thread keeps, and hands over the others to their threads.
     fn hand_over(&mut self) {
         self.take_own(0);
         for (taker, parcels) in self.found.iter_mut().enumerate() {
@@ -286,7 +288,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Adds its own states of those that it found, if there are at least `enough`.
+    /// Adds the found states that this thread keeps, if there are at least `enough`.
     fn take_own(&mut self, enough: usize) {
         let own = &mut self.found[self.me];
         if own.len() >= enough {
@@ -295,7 +297,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Adds the states that other threads have handed over. No thread continues before all have done so.
+    /// Adds the states that other threads have handed over to this one. No thread continues before all have done so.
     fn collect(&mut self) {
         self.sim.catch_up();
         for giver in 0..self.count() {

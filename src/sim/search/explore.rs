@@ -7,12 +7,12 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 
-/// The number of moves in an episode: long enough for several recoveries, short enough for few member ids.
+/// The number of moves in one random run. It is enough for several recoveries, and small enough for the few member ids.
 const EPISODE: u64 = 400;
-/// The number of moves per fault, on average.
+/// The average number of moves between two faults of a random run.
 const FAULT_IN: u64 = 12;
 
-/// A sequence of numbers that depends only on its seed.
+/// A generator of pseudo-random numbers that depend only on the seed.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,8 @@ impl Random {
     }
 }
 
-/// Runs `steps` moves. The first violation ends the run, and is returned with the shortest way to it that was found.
+/// Makes `steps` random moves. The first violation ends them, and is returned with the shortest run that was found for
+/// it.
 pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, Trace)> {
     let mut random = Random(seed);
     let mut done = 0;
@@ -73,7 +74,7 @@ fn first(sim: &mut Sim, begin: Beginning) -> World {
     World { faults: u8::MAX, ..begin.world(sim) }
 }
 
-/// Leaves out one move after the other, while the same invariant breaks.
+/// Removes moves from a run one by one, as long as the same invariant breaks.
 fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
     let mut at = trace.moves.len();
     while at > 0 {
@@ -88,7 +89,7 @@ fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
     trace
 }
 
-/// Returns those of `moves` that can happen, up to the violation, if they lead to it.
+/// Returns those of `moves` that can happen, if they lead to the violation. Returns `None` if they do not.
 fn breaks(sim: &mut Sim, begin: Beginning, moves: &[Move], violation: &Violation) -> Option<Vec<Move>> {
     let mut world = first(sim, begin);
     let mut happened = Vec::new();

@@ -3,56 +3,59 @@
 use crate::sim::store::hash::Found;
 use crate::sim::store::packed::Packed;
 
-/// The number of a state, which contains the thread that owns it and its index there.
+/// The number of a state in a search. It contains the index of the thread that keeps the state, and the state's index
+/// there.
 pub(in crate::sim) type Place = u32;
 pub(in crate::sim) const NOWHERE: Place = Place::MAX;
-/// The number of states that are looked up at once, so that their waits for memory overlap.
+/// The number of states that are looked up at once, so that their accesses to memory overlap.
 const BATCH: usize = 32;
 
-/// A state that one thread hands to another.
+/// A found state on its way to the thread that keeps it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Parcel {
     pub(in crate::sim) state: Packed,
     pub(in crate::sim) digest: u64,
     pub(in crate::sim) from: Place,
     pub(in crate::sim) spent: u8,
-    /// True if the way there needs no fault.
+    /// True if the moves to this state need no fault.
     pub(in crate::sim) is_free: bool,
     pub(in crate::sim) good: bool,
     pub(in crate::sim) overridden: bool,
 }
 
-/// Facts about a state that are kept next to it.
+/// Facts about a found state that are kept next to it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct About {
     pub(in crate::sim) parent: Place,
-    /// The fewest faults with which the state was reached.
+    /// The smallest number of faults with which the state was reached.
     pub(in crate::sim) spent: u8,
     pub(in crate::sim) good: bool,
     pub(in crate::sim) overridden: bool,
 }
 
-/// The share of one thread.
+/// The states that one thread of a search keeps.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Share {
     pub(in crate::sim) found: Found<Packed>,
     pub(in crate::sim) about: Vec<About>,
-    /// Ways without a fault: the state of this shard that each leads to, and the one that it comes from.
+    /// Steps without a fault: the index of the state that each leads to, and the number of the state that it comes
+    /// from.
     pub(in crate::sim) free: Vec<(u32, Place)>,
     pub(in crate::sim) transitions: u64,
-    /// The kinds of moves that happened: see [`crate::sim::moves::Move::kind`].
+    /// The set of kinds of moves that happened: see [`crate::sim::moves::Move::kind`].
     pub(in crate::sim) kinds: u128,
     pub(in crate::sim) violations: u64,
-    /// The first state that leads to a violation: its faults, its level, and its number.
+    /// The first state from which a move broke an invariant: its number of faults, its level, and its number. `None` if
+    /// no invariant broke.
     pub(in crate::sim) broken: Option<(usize, usize, Place)>,
-    /// The states that are still to be expanded: this level (`level`), and the next states by their number of faults
-    /// (`ahead`).
+    /// The states that are still to be expanded: those of this level (`level`), and the later ones by their number of
+    /// faults (`ahead`).
     pub(in crate::sim) level: Vec<u32>,
     pub(in crate::sim) ahead: Vec<Vec<u32>>,
 }
 
 impl Share {
-    /// Adds the found states, in their order.
+    /// Adds found states in their order.
     pub(in crate::sim) fn take_all(&mut self, parcels: &[Parcel]) {
         for batch in parcels.chunks(BATCH) {
             let mut known = [None; BATCH];
@@ -68,13 +71,13 @@ impl Share {
         }
     }
 
-    /// Returns whether `number` is the state in `parcel`, and was reached with no more faults.
+    /// Returns whether the kept state `number` is the state in `parcel`, and was reached with no more faults.
     fn is_known(&self, number: u32, parcel: &Parcel) -> bool {
         let number = number as usize;
         self.about[number].spent <= parcel.spent && self.found.values[number] == parcel.state
     }
 
-    /// Adds a state. It is to be expanded if it is new, or was reached only with more faults before.
+    /// Adds a found state. It is to be expanded if it is new, or had been reached only with more faults.
     fn take(&mut self, parcel: &Parcel, known: Option<u32>) {
         let number = known.unwrap_or_else(|| self.add(parcel));
         if parcel.is_free {

@@ -8,22 +8,22 @@ use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::view::{Disk, Heard, Told, View};
 use crate::sim::model::world::{Cib, CibReached, Vars, Word};
 
-/// A packed view. Equal views have equal keys.
+/// The facts of a [`View`] in packed form. Equal views have equal keys.
 pub(in crate::sim) type Key = [u64; 7];
 
-/// The number of a plan, as short as in a state.
+/// The number of a plan, in as few bits as in a state.
 pub type Number = u16;
-/// The decisions in a view, by the moment.
+/// The numbers of the plans that are decided from a view, one for each moment of the action.
 pub type Plans = [Number; MOMENTS.len()];
 
-/// The value for "not decided yet", in place of the number of a plan.
+/// The value that means "not decided yet", in place of the number of a plan.
 pub const UNDECIDED: Number = Number::MAX;
 
-/// The decisions in each view, at each moment.
+/// The decisions that were taken so far, by view and moment.
 #[derive(Clone, Debug, Default)]
 pub struct Decided(Found<Decision>);
 
-/// A view and its plans, in one line of the cache. It equals another one if their keys are the same.
+/// The packed view and its plans, in one line of the processor's cache. Two are equal if their keys are.
 #[derive(Clone, Copy, Debug, Eq)]
 #[repr(align(64))]
 struct Decision {
@@ -38,20 +38,20 @@ impl PartialEq for Decision {
 }
 
 impl Decided {
-    /// Returns the place of a view's plans.
+    /// Returns the index at which the plans for a view are stored.
     pub fn place(&mut self, view: &View) -> usize {
         let key = key(view);
         let (number, _) = self.0.add(Decision { key, plans: [UNDECIDED; MOMENTS.len()] }, hash::hash(&key));
         number as usize
     }
 
-    /// Returns the plans there.
+    /// Returns the plans at the index `place`.
     pub fn at(&mut self, place: usize) -> &mut Plans {
         &mut self.0.values[place].plans
     }
 }
 
-/// Fields in a row, with no bit between them.
+/// A key that is being written: fields in a row, with no bit between them.
 #[derive(Default)]
 struct Row {
     words: Key,
@@ -178,7 +178,7 @@ fn add_cib(row: &mut Row, cib: Cib) {
     }
 }
 
-/// Adds the rest of a CIB after the fields that fill the first words.
+/// Adds the fields of a CIB that follow those in the first words of the key.
 #[inline(always)]
 fn add_what_is_told(row: &mut Row, Cib { score, told, primary, .. }: Cib) {
     for flag in [score[0], score[1], told[0], told[1]] {

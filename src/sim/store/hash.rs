@@ -5,10 +5,11 @@ use std::hash::{Hash, Hasher};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// The golden ratio's bits, which look random.
+/// An odd number that looks random: the bits of the golden ratio.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A hash that multiplies and rotates. It does not resist chosen input, because the states come only from the search.
+/// A hash function that multiplies and rotates. It does not resist chosen input, because the states come only from the
+/// search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fast(u64);
 
@@ -65,17 +66,17 @@ pub fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Returns whether two rows of words are equal. They mostly are, so this is faster than a search for the first
+/// Returns whether two arrays of words are equal. They mostly are, so this is faster than a search for the first
 /// difference.
 pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool {
     a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
 
-/// Distinct values in the order in which they were found. The caller passes the hash of a value with it.
+/// A set of values that numbers them in the order in which they were added. The caller passes the hash of each value.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
     pub values: Vec<T>,
-    /// The upper half of each value's hash, with the value's number in the lower half.
+    /// The upper half of each value's hash, followed by the value's number in the lower half.
     slots: HashTable<u64>,
 }
 
@@ -86,7 +87,7 @@ impl<T: Eq + Copy> Default for Found<T> {
 }
 
 impl<T: Eq + Copy> Found<T> {
-    /// Returns the number of `value`, and whether it is new.
+    /// Adds `value` if it is new. Returns its number, and whether it is new.
     pub fn add(&mut self, value: T, hash: u64) -> (u32, bool) {
         let hash = spread(hash);
         let values = &self.values;
@@ -102,27 +103,27 @@ impl<T: Eq + Copy> Found<T> {
         }
     }
 
-    /// Returns the number of a value with a hash that begins like `hash`, if there is one.
+    /// Returns the number of a value with a hash that has the same upper half as `hash`, if there is one.
     pub fn near(&self, hash: u64) -> Option<u32> {
         let hash = spread(hash);
         self.slots.find(folded(hash), |slot| upper(*slot) == upper(hash)).map(|slot| number(*slot))
     }
 
-    /// Returns the number of `value`, if it was added.
+    /// Returns the number of `value`, or `None` if it was not added.
     pub fn find(&self, value: &T, hash: u64) -> Option<u32> {
         let hash = spread(hash);
         let is_it = |slot: &u64| upper(*slot) == upper(hash) && self.values[number(*slot) as usize] == *value;
         self.slots.find(folded(hash), is_it).map(|slot| number(*slot))
     }
 
-    /// Removes all values.
+    /// Removes all values and numbers.
     pub fn clear(&mut self) {
         self.values.clear();
         self.slots.clear();
     }
 }
 
-/// Spreads uneven hashes. The fingerprint of a state is the smaller one of two, and so is uneven.
+/// Returns a hash with evenly distributed bits. The fingerprint of a state is the smaller one of two, and so is uneven.
 fn spread(hash: u64) -> u64 {
     hash.wrapping_mul(ODD)
 }
@@ -131,7 +132,8 @@ fn upper(hash: u64) -> u64 {
     hash >> 32 << 32
 }
 
-/// Returns the upper half in both halves, because the table reads either end, and a slot has only that half.
+/// Returns a hash with the upper half of `hash` in both halves. The table reads either end, and a slot has only that
+/// half.
 fn folded(hash: u64) -> u64 {
     upper(hash) | (hash >> 32)
 }
@@ -146,7 +148,8 @@ mod tests {
 
     use super::*;
 
-    /// The same holds if hashes are alike, or the table has grown or was cleared.
+    /// Asserts that each added value is found again with its number, and no other, also if hashes are alike or the
+    /// table was cleared.
     #[test]
     fn what_was_found_is_found_again_and_nothing_else() {
         let mut found = Found::default();

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::hash::Fast;
 
-/// The number of a value.
+/// The number of a stored value. Equal values have equal numbers.
 pub type Id = u32;
 
-/// A table of values. Several threads may have one each, with the same numbers in all. A value that is new to a thread
-/// gets its number from the shared table.
+/// A table that gives a small number to each distinct value. Several threads may have one each, and all have the same
+/// numbers. A value that is new to a thread gets its number from the shared table.
 #[derive(Clone, Debug)]
 pub struct Interner<T> {
     own: Table<T>,
@@ -25,7 +25,7 @@ struct Table<T> {
 }
 
 impl<T: Clone + Eq + Hash + Default> Default for Interner<T> {
-    /// Creates the table, with the default value as number 0.
+    /// Creates a table in which the default value has number 0.
     fn default() -> Self {
         let own = Table { values: Vec::new(), marks: Vec::new(), ids: HashMap::default() };
         let mut table = Self { shared: Arc::new(Mutex::new(own.clone())), own };
@@ -35,7 +35,7 @@ impl<T: Clone + Eq + Hash + Default> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interner<T> {
-    /// Returns the number of `value`.
+    /// Returns the number of `value`, and assigns one if the value is new.
     pub fn id(&mut self, value: T) -> Id {
         if let Some(id) = self.own.ids.get(&value) {
             return *id;
@@ -45,8 +45,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         id
     }
 
-    /// Reads the values that other threads have added. Afterwards every number that they have assigned has its value
-    /// here, too.
+    /// Reads the values that other threads have added. Afterwards every number that they have assigned has its value in
+    /// this table, too.
     pub fn catch_up(&mut self) {
         let shared = lock(&self.shared);
         for value in &shared.values[self.own.values.len()..] {
@@ -54,23 +54,23 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         }
     }
 
-    /// Returns the number of values.
+    /// Returns the number of stored values.
     pub fn len(&self) -> usize {
         self.own.values.len()
     }
 
-    /// Returns whether there are no values.
+    /// Returns whether the table stores no values.
     pub fn is_empty(&self) -> bool {
         self.own.values.is_empty()
     }
 
-    /// Returns the value of a number that [`Self::id`] assigned.
+    /// Returns the value to which [`Self::id`] has assigned this number.
     pub fn get(&self, id: Id) -> &T {
         &self.own.values[id as usize]
     }
 
-    /// Returns the fingerprint of a value. It is the same in every run, while the number depends on which thread found
-    /// a value first.
+    /// Returns the fingerprint of the value with this number. The fingerprint is the same in every run, while the
+    /// number depends on which thread found a value first.
     pub fn mark(&self, id: Id) -> u16 {
         self.own.marks[id as usize]
     }

@@ -13,10 +13,10 @@ use crate::sim::model::world::{
 };
 
 const WORDS: usize = 9;
-/// The width of an interned value's number, in bits.
+/// The width of the number of a stored value, in bits.
 const ID_BITS: usize = 16;
 
-/// A whole state, except the number of faults that are left, and the number of folded entries.
+/// A whole state in packed form, without the number of faults that are left and the number of folded entries.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct Packed([u64; WORDS]);
 
@@ -26,23 +26,23 @@ impl PartialEq for Packed {
     }
 }
 
-/// Half of a state: one machine, in words of which the last one has few bits.
+/// The packed state of one machine. The last bit is not used.
 pub(in crate::sim) type Half = [u64; 4];
 const HALF_BITS: usize = 255;
-/// The number of a half's bits in its last word.
+/// The number of bits that a machine uses in its last word.
 const REST: usize = HALF_BITS % 64;
-/// The position, in the last word, of the bits that belong to neither half.
+/// The position, in the word before the last, at which the bits begin that belong to neither machine.
 const BETWEEN: usize = 2 * REST - 64;
 
-/// A type with so few values that their numbers are packed.
+/// A type with so few values that a state contains their numbers in a few bits.
 trait OneOf: Copy + 'static {
-    /// The values, in the order of their numbers.
+    /// All values of the type, in the order of their numbers.
     const ALL: &'static [Self];
 
     fn number(self) -> u64;
 }
 
-/// Lists an enum's variants, in their order.
+/// Implements [`OneOf`] for an enum. The variants are listed in their order.
 macro_rules! one_of {
     ($what:ident: $($variant:ident),*) => {
         impl OneOf for $what {
@@ -139,12 +139,12 @@ impl OneOf for Option<u8> {
 }
 
 impl Packed {
-    /// Packs `world`.
+    /// Returns the packed form of `world`.
     pub fn of(world: &World) -> Self {
         Self::join([half(&world.nodes[0]), half(&world.nodes[1])], between(world))
     }
 
-    /// Returns a state of two halves and the rest of the world.
+    /// Returns the packed form of a state from its two machines and the rest of the world.
     pub(in crate::sim) fn join([one, other]: [Half; 2], between: u64) -> Self {
         Self([
             one[0],
@@ -159,7 +159,7 @@ impl Packed {
         ])
     }
 
-    /// Returns the state, with no fault left.
+    /// Returns the unpacked state, with no fault left.
     pub fn world(&self) -> World {
         let words = &self.0;
         let last = |word: u64| word & ((1 << REST) - 1);
@@ -175,13 +175,13 @@ impl Packed {
         world
     }
 
-    /// Returns the fingerprint of the state.
+    /// Returns the fingerprint of the packed state.
     pub(in crate::sim) fn digest(&self) -> u64 {
         hash::hash(&self.0)
     }
 }
 
-/// Packs a machine.
+/// Returns the packed form of a machine.
 pub(in crate::sim) fn half(node: &Node) -> Half {
     let mut bits = Bits::<false> { words: [0; 4], at: 0 };
     bits.node(&mut node.clone());
@@ -189,15 +189,15 @@ pub(in crate::sim) fn half(node: &Node) -> Half {
     bits.words
 }
 
-/// Packs the rest of the world.
+/// Returns the packed form of all fields of `world` but `nodes`.
 pub(in crate::sim) fn between(world: &World) -> u64 {
     let mut bits = Bits::<false> { words: [0; 4], at: 0 };
     bits.between(&mut world.clone());
     bits.words[0]
 }
 
-/// A row of bits that is read or written, field after field, by the same walk. Every field has its fixed place, so that
-/// the compiler knows each shift.
+/// A row of bits with fields at fixed places. The same code reads or writes all of them, so that the compiler knows
+/// each shift.
 struct Bits<const READS: bool> {
     words: Half,
     at: usize,

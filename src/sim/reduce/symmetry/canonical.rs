@@ -10,15 +10,15 @@ use crate::sim::model::world::{HISTORY, Node, World};
 use crate::sim::reduce::dead_variables::drop_dead;
 use crate::sim::store::packed::Packed;
 
-/// A state in its canonical form.
+/// A state in its canonical form, which represents all states that differ only in names or in what no move reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     pub state: Packed,
-    /// Its fingerprint, which does not depend on the numbers of its values.
+    /// The fingerprint of the form. It does not depend on the numbers that its values got in this run.
     pub digest: u64,
-    /// True if the two nodes changed places.
+    /// True if the two nodes changed places in the canonical form.
     pub is_swapped: bool,
-    /// True if rules can distinguish the nodes by their names: see [`names_count`].
+    /// True if rules can distinguish the nodes by their names in this state: see [`names_count`].
     pub names_count: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
     form
 }
 
-/// Returns the canonical form of `world`, and brings `world` into it, except for the order of the nodes.
+/// Returns the canonical form of `world`, and brings `world` into that form, except that its nodes keep their places.
 pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     drop_dead(sim, world);
     absorb_writes(sim, world);
@@ -57,16 +57,17 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     Form { state: Packed::of(world), digest, is_swapped: false, names_count }
 }
 
-/// Returns whether rules can distinguish the two nodes by name. They order two forks of one rank by author, so the
-/// mirror image of such a state has other successors. A state that leads to one is expanded as itself and mirrored.
+/// Returns whether rules can distinguish the two nodes by name in `world`. They order two forks of one rank by author,
+/// so the mirror image of such a state has other successors. A state that leads to one is expanded as itself and
+/// mirrored.
 pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
     let names = known::of(sim, world);
     Row::of(sim, world, &names).has_two_authors()
 }
 
 /// Makes a write part of [`HISTORY`] if the folded entries of both data dirs hold it, because all later data will hold
-/// it. Forgets a write that no log holds, and that was not acknowledged or was given up. The number of either is free
-/// for another write.
+/// it. Forgets a write that no log holds, and that was not acknowledged or was given up. In both cases its number
+/// becomes free for another write.
 pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     let base = |sim: &Sim, n: usize| match world.nodes[n].data.entries(&sim.logs).first() {
         Some(Entry::Base { writes, .. }) => *writes,
@@ -107,19 +108,20 @@ fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option
     (!in_order || !ranks.is_empty()).then(|| Renaming::new(renamed_mids(world, mids), ranks))
 }
 
-/// Returns the first rank of a fork.
+/// Returns the rank of the oldest fork in the canonical form.
 fn lowest(sim: &Sim) -> u8 {
     u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
 }
 
-/// The forks that a state names, each once and in their order.
+/// The forks that a state names, each once and in ascending order.
 #[derive(Default)]
 struct Row {
     forks: [Forks; MOST_FORKS],
     count: usize,
 }
 
-/// The sources per node: two attributes and two records in the CIB, the note and the memory.
+/// The largest number of forks that a state names. Each node has six sources: two attributes and two records in the
+/// CIB, the durable state and the memory.
 const MOST_FORKS: usize = 12;
 
 impl Row {
@@ -149,20 +151,21 @@ impl Row {
         &self.forks[..self.count]
     }
 
-    /// Returns whether one count has forks by both nodes.
+    /// Returns whether both nodes made a fork with the same count.
     fn has_two_authors(&self) -> bool {
         let is_tie = |pair: &[Forks]| pair[0].0 == pair[1].0 && pair[0].1 != 0;
         self.all().windows(2).any(is_tie)
     }
 }
 
-/// Returns whether the members of the node with the first id `first` have their canonical ids already.
+/// Returns whether the members of one node have their canonical ids already. `own` is the id of the node's own member,
+/// `used` the set of ids in the state, and `first` the node's first id.
 fn are_in_order(own: Mid, used: u16, first: Mid) -> bool {
     let on_the_node = (used >> first) & MEMBERS_OF_A_NODE;
     (own == 0 || own == first) && on_the_node & (on_the_node + 1) == 0
 }
 
-/// A bit for each member that a node can have.
+/// A set with a bit for each member id that one node can have.
 const MEMBERS_OF_A_NODE: u16 = 0x7f;
 
 fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {

@@ -9,7 +9,8 @@ use crate::sim::model::world::{Cib, Node, World};
 use crate::sim::store::intern::Id;
 use crate::sim::store::packed::{Half, Packed, between, half};
 
-/// Returns the fingerprint of a state. It does not depend on the numbers of its values, which differ from run to run.
+/// Returns the fingerprint of a state. It does not depend on the numbers of the state's values, which differ from run
+/// to run.
 pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
     let half = |n: usize| {
         let mut node = world.nodes[n];
@@ -42,7 +43,7 @@ fn mark_action(sim: &Sim, node: &mut Node) {
     }
 }
 
-/// Returns a node with its interned values replaced by the results of `number`.
+/// Returns the packed form of a node in which `number` replaces the numbers of its stored values.
 #[inline]
 fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half {
     let mut changed = *node;
@@ -56,7 +57,7 @@ fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half 
     half(&changed)
 }
 
-/// The numbers of a node's interned values, except its action's.
+/// The fields of a node that are numbers of stored values, except those of its action.
 struct Values<'a> {
     log: &'a mut Id,
     note: &'a mut Id,
@@ -64,8 +65,8 @@ struct Values<'a> {
     record: &'a mut [Id; 2],
 }
 
-/// Returns the numbers. Each field is named. A new field does not compile until its author has decided whether it is an
-/// interned value.
+/// Returns the fields of a node that are numbers of stored values. Each field is named. A new field does not compile
+/// until its author has decided whether it is such a number.
 #[inline]
 fn values(node: &mut Node) -> Values<'_> {
     let Node {

@@ -8,23 +8,23 @@ use crate::sim::model::log::{Entry, bit};
 use crate::sim::model::world::{Node, World};
 use crate::sim::store::intern::Id;
 
-/// The facts about a value.
+/// The facts about a stored value that the search reads often.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// See [`crate::sim::store::intern::Interner::mark`].
+    /// The fingerprint of the value: see [`crate::sim::store::intern::Interner::mark`].
     pub(in crate::sim) mark: u16,
-    /// The number (`other`) and the fingerprint (`others_mark`) of its mirror image: the same value with the nodes
-    /// exchanged.
+    /// The number (`other`) and the fingerprint (`others_mark`) of the value's mirror image, which is the same value
+    /// with the nodes exchanged.
     pub(in crate::sim) other: Id,
     pub(in crate::sim) others_mark: u16,
-    /// The members and the fork that it names.
+    /// The set of members (`mids`) and the fork (`forks`) that the value names.
     mids: u16,
     forks: Option<Forks>,
-    /// True for the note of a node that runs standalone.
+    /// True if the value is the durable state of a node that runs standalone.
     announces: bool,
 }
 
-/// The facts about a node's values.
+/// The facts about the stored values of one node.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Names {
     pub(in crate::sim) log: Known,
@@ -34,23 +34,23 @@ pub(in crate::sim) struct Names {
 }
 
 impl Names {
-    /// Returns the members that the node's values name.
+    /// Returns the set of members that the node's stored values name.
     pub(in crate::sim) fn mids(&self) -> u16 {
         self.log.mids | self.note.mids | self.memory.mids | self.record[0].mids | self.record[1].mids
     }
 
-    /// Returns the forks that they name.
+    /// Returns the forks that the node's stored values name.
     pub(in crate::sim) fn forks(&self) -> impl Iterator<Item = Forks> {
         [self.note.forks, self.memory.forks, self.record[0].forks, self.record[1].forks].into_iter().flatten()
     }
 
-    /// Returns whether the note states that the node runs standalone.
+    /// Returns whether the node's durable state shows that the node runs standalone.
     pub(in crate::sim) fn announces(&self) -> bool {
         self.note.announces
     }
 }
 
-/// Returns the facts about the values of both nodes.
+/// Returns the facts about the stored values of both nodes.
 pub(in crate::sim) fn of(sim: &mut Sim, world: &World) -> [Names; 2] {
     let mut names = |node: &Node| Names {
         log: known(sim, Table::Log, node.data.log),

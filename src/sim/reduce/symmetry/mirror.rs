@@ -20,23 +20,23 @@ use crate::sim::search::engine::{self, Reached};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Bounds, Sim};
 
-/// The reason why the names of the nodes may decide.
+/// The reason why a decision may depend on the names of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Why {
-    /// The first of two blank nodes by name bootstraps.
+    /// Both nodes are blank, and the first by name bootstraps.
     BothBlank,
-    /// Two nodes made a fork of one rank.
+    /// Each node made a fork of the same rank, and rules order these by author.
     EqualRank,
 }
 
-/// Returns the reason why names may decide in a state, if they may.
+/// Returns the reason why a decision in this state may depend on the nodes' names, or `None` if it may not.
 fn why(sim: &mut Sim, world: &World) -> Option<Why> {
     let are_blank = world.nodes.iter().all(|node| node.data.is_blank());
     let first = are_blank.then_some(Why::BothBlank);
     first.or_else(|| canonical::names_count(sim, world).then_some(Why::EqualRank))
 }
 
-/// Calls `visit` with every state that lasts in a search, and with its successors.
+/// Passes every state that a search keeps to `visit`, together with its successors.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World, &Reached)) {
     let limits = Limits { states: usize::MAX, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
     let mut roots = vec![initial_states::healthy(sim)];
@@ -57,14 +57,14 @@ fn mirrored(sim: &mut Sim, world: &World) -> World {
     rename::renamed(sim, world, &Renaming::swap())
 }
 
-/// Returns the decisions in a view, one for each moment.
+/// Returns the decisions from a view, one for each moment of the action.
 fn decided(sim: &Sim, view: &View) -> Vec<Todo> {
     let progress = sim.progresses.get(view.progress);
     MOMENTS.map(|when| agent::decide_at(sim, view, progress, when).1).to_vec()
 }
 
-/// Checks every view of a search against its mirror image. Returns the number of views, and the reasons and requests
-/// with which names decide.
+/// Asserts that the agent decides alike in every view of a search and in its mirror image, unless names may decide.
+/// Returns the number of views, and the reasons and requests with which names do decide.
 fn assert_mirror_images_decide_alike(bounds: Bounds) -> (usize, Vec<(Why, Request)>) {
     let mut sim = Sim::new(bounds, Mutant::None);
     let (mut seen, mut by_name) = (HashSet::new(), HashSet::new());
@@ -96,8 +96,8 @@ fn assert_mirror_images_decide_alike(bounds: Bounds) -> (usize, Vec<(Why, Reques
     (seen.len(), by_name)
 }
 
-/// Returns the lasting states after a state, each with the number of faults that are left. With `mirrors`, those of its
-/// mirror image.
+/// Returns the next states that the search keeps, in their canonical form, each with the number of faults that are
+/// left. With `mirrors`, returns those of the mirror images instead.
 fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
     let mut forms = Vec::new();
     for (_, next) in reached.lasting() {
@@ -110,8 +110,8 @@ fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
     forms
 }
 
-/// Takes every step from each state that represents its mirror image, too, and from the mirror image. Returns the
-/// number of states.
+/// Asserts that each state of a search and its mirror image lead to states that are mirror images, too. States in which
+/// names may decide are left out. Returns the number of states.
 fn assert_mirror_images_lead_to_the_same(bounds: Bounds) -> usize {
     let mut sim = Sim::new(bounds, Mutant::None);
     let mut count = 0;
@@ -147,7 +147,8 @@ fn mirror_images_lead_to_the_same() {
     assert!(count > 1_000, "{count} states are too few to show anything");
 }
 
-/// Needs two faults, because two forks of one rank do.
+/// Asserts in a search with two faults that names decide only between two forks of one rank. A smaller search has no
+/// such forks.
 #[test]
 #[ignore = "ten seconds: `make sim-deep` runs it"]
 fn with_two_faults_names_decide_between_forks_of_one_rank_only() {

@@ -9,7 +9,7 @@ use crate::sim::model::swap;
 use crate::sim::model::world::{Action, Cib, NAMES, Node, World};
 use crate::sim::store::intern::Id;
 
-/// The number of forks, and the author of the last one: 1 or 2, or 0 for none.
+/// The number of forks of a history, and the author of the last one. The author is 1 or 2 for a node, or 0 for none.
 pub(in crate::sim) type Forks = (u8, u8);
 
 /// New names for members, for forks of the history and, with `swap`, for the nodes.
@@ -20,7 +20,7 @@ pub struct Renaming {
     forks: Vec<(Forks, Forks)>,
 }
 
-/// The table that a number belongs to.
+/// The table of stored values that a number belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
     Log,
@@ -29,7 +29,7 @@ pub enum Table {
     Memory,
 }
 
-/// The number of tables.
+/// The number of variants of [`Table`].
 pub const TABLES: usize = 4;
 
 impl Renaming {
@@ -91,7 +91,7 @@ impl Renaming {
         if self.swap { other(name) } else { name.to_owned() }
     }
 
-    /// Renames the node in a URL, which contains its name.
+    /// Returns a URL with the new name of the node that it contains.
     fn url(&self, url: &str) -> String {
         let node = NAMES.iter().find(|name| url.contains(**name));
         node.map_or_else(|| url.to_owned(), |name| url.replace(name, &self.name(name)))
@@ -107,7 +107,7 @@ impl Renaming {
         DurableState { lineage: self.lineage(&note.lineage), without, of, ..note.clone() }
     }
 
-    /// Returns a plan under other names.
+    /// Returns a plan in which the names of nodes, members and forks are replaced.
     pub(in crate::sim) fn todo(&self, todo: &Todo) -> Todo {
         let effects = todo.effects.iter().map(|effect| self.effect(effect)).collect();
         Todo { effects, ..todo.clone() }
@@ -196,7 +196,7 @@ pub(in crate::sim) fn forks_of(lineage: &Lineage) -> Forks {
     (u8::try_from(lineage.forks).unwrap_or(u8::MAX), u8::try_from(by).unwrap_or(0))
 }
 
-/// Returns the number of a value under other names.
+/// Returns the number of a stored value after its names are replaced.
 pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renaming: &Renaming) -> Id {
     let column = key as usize * TABLES + table as usize;
     if let Some(known) = sim.renamed.get(column).and_then(|known| known.get(id as usize).copied().flatten()) {
@@ -228,7 +228,7 @@ pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renam
     renamed
 }
 
-/// Returns `world` under other names.
+/// Returns a state in which the names of nodes, members and forks are replaced.
 pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming) -> World {
     let key = sim.renamings.id(renaming.clone());
     let mut next = *world;
@@ -300,7 +300,7 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
     next
 }
 
-/// Exchanges the two nodes, and the rest of the world with them.
+/// Exchanges the two nodes in a state, except in the values that it refers to by number.
 fn exchange(world: &mut World) {
     for node in &mut world.nodes {
         swap::swap_cib(&mut node.cib);
