@@ -12,7 +12,7 @@ impl World {
         Self { lock_after: Some(3), ..Self::one_system() }.with_role("Administrator")
     }
 
-    /// Returns whether three refusals in a row have locked the account. Nothing unlocks it.
+    /// Returns whether three refused logins in a row have locked the account. Nothing unlocks it.
     pub fn is_locked(&self) -> bool {
         self.lock_after.is_some_and(|after| self.most_refused >= after)
     }
@@ -29,7 +29,7 @@ impl World {
         self.counted(is_right)
     }
 
-    /// Returns whether the BMC accepts a login with the right or a wrong password, and counts a refusal.
+    /// Returns whether the BMC accepts a login. `is_right` is true if the password is right. Counts a refused login.
     pub(super) fn counted(&mut self, is_right: bool) -> bool {
         if is_right && !self.is_locked() {
             self.refused_in_a_row = 0;

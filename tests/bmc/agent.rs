@@ -10,36 +10,36 @@ use std::time::{Duration, Instant};
 
 use super::Server;
 
-/// The time limit of an action. A longer one is killed, and its test fails.
+/// The time limit of one call of the fence agent. A call that takes longer is killed, and its test fails.
 const BOUND: Duration = Duration::from_secs(75);
 
-/// The result of a finished agent.
+/// The result of a call of the fence agent.
 #[derive(Clone, Debug)]
 pub struct Output {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
     pub took: Duration,
-    /// The largest memory use that was observed, in KiB.
+    /// The largest memory use of the agent that was observed, in KiB.
     pub peak: u64,
 }
 
 impl Output {
-    /// Returns the one sentence of a failure.
+    /// Returns the single sentence on stderr with which the agent failed.
     pub fn sentence(&self) -> &str {
         let line = self.stderr.strip_suffix('\n').unwrap_or(&self.stderr);
         assert!(!line.contains('\n'), "more than one line on stderr: {}", self.stderr);
         line.strip_prefix("fence_redfish_rs: ERROR: Failed: ").unwrap_or_else(|| panic!("no failure: {self:?}"))
     }
 
-    /// Asserts a success with exactly this output, and nothing on stderr.
+    /// Asserts that the agent succeeded with exactly this output, and nothing on stderr.
     #[track_caller]
     pub fn succeeds(&self, stdout: &str) -> &Self {
         assert_eq!((self.code, self.stdout.trim_end(), self.stderr.as_str()), (0, stdout, ""), "{self:?}");
         self
     }
 
-    /// Asserts a failure with one clear sentence that contains all of `words`, and nothing on stdout.
+    /// Asserts that the agent failed with one sentence that contains all of `words`, and nothing on stdout.
     #[track_caller]
     pub fn fails(&self, words: &[&str]) -> &Self {
         assert_eq!((self.code, self.stdout.as_str()), (1, ""), "{self:?}");
@@ -57,7 +57,7 @@ impl Output {
     }
 }
 
-/// A call of the agent.
+/// A call of the fence agent, with its options and its environment.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     options: Vec<(String, Vec<u8>)>,
@@ -65,7 +65,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns an action against `server` with all required options, which trusts the server's authority.
+    /// Returns a call against `server` with all required options. The agent trusts the authority of the server's
+    /// certificate.
     pub fn new(server: &Server, action: &str) -> Self {
         let ca_file = server.authority.file();
         Self::bare(action)
@@ -102,30 +103,30 @@ impl Call {
         self
     }
 
-    /// Sets the environment in which Pacemaker's fencer starts it.
+    /// Adds the environment variable with which Pacemaker's fencer starts the agent.
     pub fn under_fencer(self) -> Self {
         self.env("PCMK_service", "pacemaker-fenced")
     }
 
-    /// Runs it with the options on standard input.
+    /// Runs the agent to its end, with the options on standard input.
     pub fn run(&self) -> Output {
         self.with_input(&self.input())
     }
 
-    /// Returns the options as lines.
+    /// Returns the options as the lines that the agent reads from standard input.
     pub fn input(&self) -> Vec<u8> {
         let line = |(name, value): &(String, Vec<u8>)| [name.as_bytes(), b"=", value, b"\n"].concat();
         self.options.iter().flat_map(line).collect()
     }
 
-    /// Runs it with these bytes on standard input.
+    /// Runs the agent to its end, with `input` on standard input instead of the options.
     pub fn with_input(&self, input: &[u8]) -> Output {
         let mut child = spawn(&[] as &[&str], &self.environment);
         child.stdin.take().unwrap().write_all(input).unwrap_or_default();
         finish(child)
     }
 
-    /// Runs it with the options on the command line.
+    /// Runs the agent to its end, with the options on the command line.
     pub fn run_as_arguments(&self) -> Output {
         use std::os::unix::ffi::OsStrExt as _;
         let mut arguments: Vec<std::ffi::OsString> = Vec::new();
@@ -142,7 +143,7 @@ impl Call {
         finish(child)
     }
 
-    /// Starts it with the options on standard input, and does not wait.
+    /// Starts the agent with the options on standard input, and does not wait for its end.
     pub fn start(&self) -> Child {
         let mut child = spawn(&[] as &[&str], &self.environment);
         child.stdin.take().unwrap().write_all(&self.input()).unwrap();
@@ -150,7 +151,7 @@ impl Call {
     }
 }
 
-/// Returns the agent under its own name.
+/// Returns the path of the built binary under the name of the fence agent.
 pub fn program() -> PathBuf {
     static LINK: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, link) = LINK.get_or_init(|| {
@@ -180,7 +181,7 @@ fn spawn(arguments: &[impl AsRef<OsStr>], environment: &[(String, String)]) -> C
         .unwrap()
 }
 
-/// Waits for the end of an agent, within the time limit.
+/// Waits until a started agent ends, and kills it after [`BOUND`].
 pub fn finish(mut child: Child) -> Output {
     let began = Instant::now();
     let stdout = drain(child.stdout.take());
@@ -209,8 +210,8 @@ pub fn finish(mut child: Child) -> Output {
     }
 }
 
-/// Returns a child's largest memory use. `vfork` returns before `exec` has replaced memory and program, so a child that
-/// still runs this process's program counts as 0.
+/// Returns the largest memory use of a child in KiB, from its directory in `/proc`. A child that still runs this
+/// process's program counts as 0, because `vfork` returns before `exec` has replaced memory and program.
 fn high_water(directory: &str) -> u64 {
     let program_of = |directory: &str| std::fs::read_link(format!("{directory}/exe")).ok();
     if program_of(directory) == program_of("/proc/self") {

@@ -7,7 +7,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// The fault of the server's certificate.
+/// The kind of certificate that the emulated BMC shows: a good one, or one with a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Good,
@@ -15,19 +15,19 @@ pub enum Kind {
     NotYetValid,
     WrongName,
     SelfSigned,
-    /// Self-signed and marked as an authority, as factories make them.
+    /// A self-signed certificate that is marked as an authority, as factories make it.
     SelfSignedAuthority,
-    /// Signed by the authority, but with a common name only.
+    /// A certificate that the authority has signed, but in which only the common name has the address.
     NoName,
 }
 
-/// A certificate authority of the test, with its certificate in a file.
+/// The certificate authority of a test, with its certificate in a file.
 pub struct Authority {
     directory: tempfile::TempDir,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// The certificate and key that a server shows.
+/// The certificate that an emulated BMC shows, with its key.
 pub struct Identity {
     pub certificate: CertificateDer<'static>,
     pub key: PrivateKeyDer<'static>,
@@ -46,12 +46,12 @@ impl Authority {
         Self { directory, issuer: Issuer::new(params, key) }
     }
 
-    /// Returns the file with the authority's certificate.
+    /// Returns the path of the authority's certificate.
     pub fn file(&self) -> PathBuf {
         self.directory.path().join("ca.pem")
     }
 
-    /// Returns the file with the server's own certificate.
+    /// Returns the path of the BMC's own certificate.
     pub fn server_file(&self) -> PathBuf {
         self.directory.path().join("server.pem")
     }

@@ -3,14 +3,14 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-/// A received request.
+/// An HTTP request that the emulated BMC has received.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The address of the client.
+    /// The IP address of the client that sent the request.
     pub peer: String,
 }
 
@@ -20,7 +20,7 @@ impl Request {
     }
 }
 
-/// The server's reaction to a request.
+/// The way in which the emulated BMC answers a request, or does not.
 #[derive(Clone, Debug)]
 pub enum Reply {
     Whole { bytes: Vec<u8>, close: bool },
@@ -38,7 +38,7 @@ impl Reply {
     }
 }
 
-/// Returns a complete answer with its length.
+/// Returns the bytes of a complete HTTP answer, with the length of its body.
 pub fn message(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status} Whatever\r\nOData-Version: 4.0\r\n").into_bytes();
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
@@ -55,7 +55,7 @@ pub fn message(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads one request; `None` at the end of the connection.
+/// Reads one request. Returns `None` when the client has closed the connection.
 pub fn read_request(stream: &mut (impl Read + Write)) -> Option<Request> {
     let mut head = Vec::new();
     let mut byte = [0];

@@ -29,21 +29,21 @@ pub use model::{Fault, Misbehaviour, SessionSays, World};
 pub use sessions::{Session, SessionsAre};
 pub use system::System;
 
-/// The server's handling of a connection before any HTTP.
+/// The way in which an emulated BMC handles a connection before any HTTP.
 #[derive(Clone, Debug)]
 pub enum Listening {
     Tls,
-    /// TLS 1.2 at most, like BMCs of recent years.
+    /// The BMC supports TLS only up to 1.2, like BMCs of recent years.
     Tls12,
-    /// No TLS at all.
+    /// The BMC speaks HTTP without TLS.
     PlainHttp,
-    /// Answers the client's hello with these bytes, and closes.
+    /// The BMC answers the client's TLS hello with these bytes, and closes.
     Bytes(Vec<u8>),
-    /// Accepts the connection, and sends nothing.
+    /// The BMC accepts the connection, and sends nothing.
     Silence,
 }
 
-/// The options of a server.
+/// The network options of an emulated BMC.
 pub struct Setup {
     pub listening: Listening,
     pub certificate: CertificateKind,
@@ -56,12 +56,12 @@ impl Default for Setup {
     }
 }
 
-/// A running BMC; it stops when it is dropped.
+/// An emulated BMC that runs. It stops when it is dropped.
 pub struct Server {
     pub port: u16,
     pub address: &'static str,
     pub authority: Authority,
-    /// The SHA-256 fingerprint of its certificate.
+    /// The SHA-256 fingerprint of the BMC's certificate.
     pub fingerprint: String,
     world: Arc<Mutex<World>>,
     handshakes: Arc<AtomicUsize>,
@@ -69,7 +69,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a well-behaved BMC with one system, On.
+    /// Starts a BMC without faults, with one system that is On.
     pub fn start() -> Self {
         Self::with(World::one_system(), Setup::default())
     }
@@ -120,22 +120,22 @@ impl Server {
         server
     }
 
-    /// Returns the BMC's state and the requests that it received.
+    /// Returns the state of the emulated BMC, with the requests that it received.
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }
 
-    /// Returns the number of TLS connections.
+    /// Returns the number of TLS connections that clients have opened.
     pub fn handshakes(&self) -> usize {
         self.handshakes.load(Ordering::Relaxed)
     }
 
-    /// Returns the posted reset types, whatever was answered.
+    /// Returns the reset types that clients have posted, including those that the BMC refused.
     pub fn posted(&self) -> Vec<String> {
         self.world().resets.clone()
     }
 
-    /// Returns `METHOD path` of every request, in order.
+    /// Returns `METHOD path` of every received request, in order.
     pub fn requests(&self) -> Vec<String> {
         self.world().log.iter().map(|request| format!("{} {}", request.method, request.path)).collect()
     }
@@ -150,7 +150,7 @@ impl Drop for Server {
     }
 }
 
-/// Deletes the agent's record of its logins at this port.
+/// Deletes the fence agent's record of its logins at a BMC on this port.
 pub fn forget_logins(port: u16) {
     let of_this_port = |name: &str| name.starts_with("fence_redfish_rs-") && name.contains(&format!(":{port}-"));
     let Ok(entries) = std::fs::read_dir("/run") else { return };
@@ -202,7 +202,7 @@ fn serve(
     }
 }
 
-/// Answers requests on one connection until either side ends it.
+/// Answers the requests on one connection until the client or the BMC ends it.
 fn converse(stream: &mut (impl Read + Write), raw: &TcpStream, world: &Mutex<World>, stop: &AtomicBool) -> Parting {
     let mut answered = 0;
     let peer = raw.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
@@ -252,14 +252,14 @@ fn converse(stream: &mut (impl Read + Write), raw: &TcpStream, world: &Mutex<Wor
     Parting::Polite
 }
 
-/// The end of a connection: with TLS's `close_notify` or without.
+/// The way in which a connection ends: with TLS's `close_notify` (`Polite`) or without.
 #[derive(PartialEq)]
 enum Parting {
     Polite,
     Rude,
 }
 
-/// Runs all rows at the same time, because they mostly wait.
+/// Runs `check` for all rows at the same time, because the checks mostly wait.
 pub fn at_once<Row: Send>(rows: impl IntoIterator<Item = Row>, check: impl Fn(Row) + Sync) {
     std::thread::scope(|scope| {
         let running: Vec<_> = rows.into_iter().map(|row| scope.spawn(|| check(row))).collect();

@@ -8,57 +8,57 @@ use super::http::{Reply, Request, message};
 use super::sessions::{Session, SessionsAre};
 use super::system::System;
 
-/// The way in which a request fails.
+/// The way in which the emulated BMC fails a request.
 #[derive(Clone, Debug)]
 pub enum Misbehaviour {
-    /// A status with a body, and no other effect.
+    /// The BMC answers with this status and body, and does nothing else.
     Status(u16, String),
     StatusWith(u16, Vec<(&'static str, String)>, String),
-    /// 200 with this body.
+    /// The BMC answers 200 with this body.
     Body(Vec<u8>),
-    /// These bytes and the end.
+    /// The BMC sends these bytes, and closes the connection.
     Raw(Vec<u8>),
     Reset,
     Close,
     Silence,
-    /// Executes the request, and then resets the connection.
+    /// The BMC performs the request, and resets the connection instead of an answer.
     DoneThenReset,
-    /// Executes the request, and answers this late.
+    /// The BMC performs the request, and answers after this time.
     Late(Duration),
-    /// Accepts a reset (204) and does nothing.
+    /// The BMC accepts a reset (204), and does nothing.
     Ignored,
-    /// Executes the request, and answers 202 with the URI of a task.
+    /// The BMC performs the request, and answers 202 with the URI of a task.
     AsTask,
-    /// Sends one byte at a time.
+    /// The BMC sends the answer one byte at a time, with this pause between the bytes.
     Drip(Duration),
-    /// Sends header lines without end.
+    /// The BMC sends header lines without end.
     EndlessHeader,
-    /// Sends a body without end.
+    /// The BMC sends a body without end.
     EndlessBody,
-    /// Sends this many bytes of JSON.
+    /// The BMC sends a JSON body of this many bytes.
     Huge(usize),
-    /// Refuses, and sends back the request with the password in every encoding.
+    /// The BMC refuses with this status. The body contains the request, with the password in every encoding.
     Echo(u16),
 }
 
-/// The URI of the only task.
+/// The URI of the only task that the emulated BMC has.
 pub const TASK: &str = "/redfish/v1/TaskService/Tasks/1";
 
-/// The account service, in worlds that have one.
+/// The URI of the account service. Not every emulated BMC has one.
 pub const ACCOUNTS: &str = "/redfish/v1/AccountService";
 
-/// The URI of the sessions.
+/// The URI of the list of sessions.
 pub const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
 
-/// A rule that makes requests fail.
+/// A rule by which the emulated BMC fails some requests.
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub method: &'static str,
-    /// A part of the path; an empty one fits all.
+    /// A part of the path of the requests that fail. An empty one fits every path.
     pub path: &'static str,
-    /// The number of fitting requests that succeed first.
+    /// The number of requests that fit the rule and succeed before any fails.
     pub after: usize,
-    /// The number of requests that fail then.
+    /// The number of requests that fail after those that succeed.
     pub count: usize,
     pub how: Misbehaviour,
 }
@@ -83,28 +83,28 @@ impl Fault {
     }
 }
 
-/// The supported ways to log in.
+/// The ways to log in that the emulated BMC supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Basic,
-    /// Sessions only.
+    /// The BMC supports sessions, and no basic authentication.
     Session,
     Both,
 }
 
-/// The way in which a new session reports its URI.
+/// The place in which the answer to a login has the URI of the new session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionSays {
-    /// In the header `Location`, as the standard requires, and in the body.
+    /// The URI is in the header `Location`, as the standard requires, and in the body.
     Header,
     Path,
     Id,
-    /// An unusable header, and the path in the body.
+    /// The header `Location` is empty, and the URI's path is in the body.
     EmptyHeader,
     Nothing,
 }
 
-/// The BMC.
+/// The state of an emulated BMC, with its options.
 #[derive(Clone, Debug)]
 pub struct World {
     pub systems: Vec<System>,
@@ -112,37 +112,39 @@ pub struct World {
     pub access: Access,
     pub user: String,
     pub password: Vec<u8>,
-    /// The number of refusals in a row after which the account is locked, if it can be.
+    /// The number of refused logins in a row that locks the account. `None` if nothing locks it.
     pub lock_after: Option<usize>,
     pub refused_in_a_row: usize,
-    /// The highest number of refusals in a row so far.
+    /// The largest number of refused logins in a row so far.
     pub most_refused: usize,
     pub log: Vec<Request>,
     pub resets: Vec<String>,
-    /// The open sessions.
+    /// The sessions that are open on the BMC.
     pub sessions: Vec<Session>,
     pub sessions_opened: usize,
-    /// True if the service root needs no login, as the standard requires.
+    /// True if the service root can be read without a login, as the standard requires.
     pub root_is_open: bool,
-    /// The host in the URI of a new session.
+    /// The scheme and host that precede the path in the URI of a new session. May be empty.
     pub own_name: &'static str,
     pub session_says: SessionSays,
     pub sessions_are: SessionsAre,
-    /// True if the list of sessions accepts `$expand`. Otherwise it refuses that.
+    /// True if the list of sessions supports the query `$expand`. Otherwise the BMC refuses that query.
     pub expands: bool,
-    /// The idle time after which a session ends, if it does.
+    /// The idle time after which the BMC ends a session. `None` if it ends none.
     pub sessions_idle: Option<Duration>,
-    /// The status for a reset without an `If-Match` of the system's state.
+    /// The status with which the BMC refuses a reset without the right `If-Match`. `None` if it needs no `If-Match`.
     pub wants_etag: Option<u16>,
-    /// True if its states have weak names, which match nothing, so that only `*` works.
+    /// True if the ETags of the BMC's systems are weak. They match nothing, so that only `*` works in `If-Match`.
     pub weak_etags: bool,
-    /// The name of its state in the header, the one in the body, and the one that matches.
+    /// The ETag of a system in the header, the one in the body, and the one that matches in `If-Match`. `None` if all
+    /// are equal.
     pub etags: Option<[&'static str; 3]>,
-    /// The number of requests after which a connection is reset.
+    /// The number of answers on one connection after which the BMC resets it.
     pub answers_per_connection: usize,
-    /// The BMC's clock in each answer about a system.
+    /// The value of the header `Date` in each answer about a system. `None` omits the header.
     pub date: Option<String>,
-    /// Fixed resources, e.g. of a capture, which take precedence over the model.
+    /// Resources with a fixed body, such as those of a captured BMC, by URI. They take precedence over the emulated
+    /// ones.
     pub fixed: Vec<(String, String)>,
 }
 
@@ -185,7 +187,7 @@ impl World {
         self
     }
 
-    /// Adds an account service that shows the agent's account in this role.
+    /// Adds an account service to the BMC, in which the fence agent's account has this role.
     pub fn with_role(mut self, role: &str) -> Self {
         let list = format!("{ACCOUNTS}/Accounts");
         let own = format!("{list}/2");
@@ -199,14 +201,14 @@ impl World {
         self
     }
 
-    /// Returns the system of a world that has exactly one.
+    /// Returns the only system of the BMC, after the power changes that are due.
     pub fn system(&mut self) -> &mut System {
         let system = &mut self.systems[0];
         system.settle();
         system
     }
 
-    /// Answers a request, and applies all of its effects.
+    /// Answers a request, and applies its effects on the BMC's state.
     pub fn answer(&mut self, request: &Request) -> Reply {
         self.log.push(request.clone());
         self.systems.iter_mut().for_each(System::settle);
@@ -390,7 +392,7 @@ impl World {
     }
 }
 
-/// Returns an error in the standard's format.
+/// Returns the body of an error in Redfish's format.
 pub fn error_body(id: &str, words: &str) -> String {
     json!({"error": {"code": "Base.1.8.GeneralError", "message": "A general error has occurred.",
         "@Message.ExtendedInfo": [{"MessageId": id, "Message": words, "Severity": "Critical"}]}})

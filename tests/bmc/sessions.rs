@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 use super::http::{Reply, Request};
 use super::model::{Access, SESSIONS, SessionSays, World, error};
 
-/// An open session.
+/// A session that is open on the emulated BMC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     pub number: usize,
     pub token: String,
     pub user: String,
     pub context: Option<String>,
-    /// The address of the client that opened it.
+    /// The IP address of the client that opened the session.
     pub origin: String,
     pub used: Option<Instant>,
 }
 
-/// The contents of the list of sessions.
+/// The way in which the emulated BMC's list shows its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionsAre {
     Shown,
-    /// Without their `Context`.
+    /// The list shows all sessions, but without their `Context`.
     WithoutContext,
-    /// A login with a `Context` is refused.
+    /// The list shows all sessions, but the BMC refuses a login with a `Context`.
     WithoutSuchProperty,
-    /// Always empty.
+    /// The list is always empty.
     Hidden,
-    /// Only the session that reads the list.
+    /// The list shows only the session of the client that reads it.
     OwnOnly,
 }
 
@@ -43,12 +43,13 @@ fn document(session: &Session) -> Value {
 }
 
 impl World {
-    /// Returns a BMC that accepts basic authentication and sessions of this kind.
+    /// Returns a BMC that supports basic authentication and sessions. `sessions_are` is the way in which it lists
+    /// sessions.
     pub fn with_sessions(sessions_are: SessionsAre) -> Self {
         Self { access: Access::Both, sessions_are, ..Self::one_system() }
     }
 
-    /// Opens a session of another client.
+    /// Opens a session, as if another client had logged in.
     pub fn add_session(&mut self, user: &str, context: Option<&str>) {
         self.sessions_opened += 1;
         let number = self.sessions_opened;
@@ -62,7 +63,7 @@ impl World {
         });
     }
 
-    /// Ends the sessions that have been idle for too long, and uses the one of `request`.
+    /// Ends the sessions that have been idle for too long, and records that the session of `request` was used.
     pub(super) fn use_sessions(&mut self, request: &Request) {
         let Some(longest) = self.sessions_idle else { return };
         let now = Instant::now();
@@ -139,7 +140,7 @@ impl World {
         Reply::json(200, &[], &document(session).to_string())
     }
 
-    /// Deletes a session. Each client that is logged in may delete all.
+    /// Deletes the session at `path`. Each client that is logged in may delete all sessions.
     pub(super) fn log_out(&mut self, path: &str) -> Reply {
         let number = path.rsplit('/').next().unwrap_or_default();
         let before = self.sessions.len();

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A change of power that is due.
+/// A pending change of power: the time at which it is due, and the new power state.
 type Due = (Instant, String);
 
-/// The time from which on a BMC knows the power of its host.
+/// The time from which the emulated BMC knows whether its host is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knows {
     Always,
@@ -15,39 +15,40 @@ pub enum Knows {
     Never,
 }
 
-/// Derives a number from a name, so that each system has a UUID of its own.
+/// Returns a number for the name of a system, so that each system has a UUID of its own.
 fn number(name: &str) -> u64 {
     name.bytes().fold(0, |number, byte| (number << 8 | u64::from(byte)) & 0xffff_ffff_ffff)
 }
 
-/// A computer system of the model.
+/// A computer system that the emulated BMC controls.
 #[derive(Clone, Debug)]
 pub struct System {
     pub id: String,
     pub name: String,
     pub uuid: Value,
     pub serial: String,
-    /// Any JSON value, because BMCs put anything here.
+    /// The power state that the system has. It is any JSON value, because real BMCs put anything here.
     pub power: Value,
-    /// The power states after a `ForceOff`, each with its delay.
+    /// The power states that follow a `ForceOff`, each with its delay. The next two fields are for `On` and
+    /// `PowerCycle`.
     pub when_off: Vec<(Duration, &'static str)>,
     pub when_on: Vec<(Duration, &'static str)>,
     pub when_cycled: Vec<(Duration, &'static str)>,
-    /// The inline list of reset types. `None` omits it.
+    /// The reset types that the system's own document lists. `None` omits the list.
     pub allowed: Option<Vec<&'static str>>,
-    /// The list in an `ActionInfo` resource. `None` omits the resource.
+    /// The reset types that an `ActionInfo` resource lists. `None` omits the resource.
     pub action_info: Option<Vec<&'static str>>,
-    /// Reset types that are refused as unknown values, whatever the lists contain.
+    /// The reset types that the BMC refuses as unknown values, whatever its lists contain.
     pub refuses: Vec<&'static str>,
     pub can_reset: bool,
     pub names_target: bool,
     pub last_reset: Option<String>,
     pub restore_policy: Option<&'static str>,
-    /// The knowledge of its host, until which it reports Off.
+    /// The time from which the BMC knows this host's power. Before that it reports Off.
     pub knows: Knows,
-    /// The answer to a `ForceOff` while it is off.
+    /// The status and body with which the BMC refuses a `ForceOff` while the system is off. `None` if it accepts that.
     pub refuses_when_off: Option<(u16, String)>,
-    /// True if it links to the chassis `/redfish/v1/Chassis/1`.
+    /// True if the system's document links to the chassis `/redfish/v1/Chassis/1`.
     pub in_chassis: bool,
     due: Vec<Due>,
 }
@@ -81,17 +82,17 @@ impl System {
         format!("/redfish/v1/Systems/{}", self.id)
     }
 
-    /// Returns the name of its present state.
+    /// Returns the ETag of the system, which depends on its power state.
     pub(super) fn etag(&self) -> String {
         format!("W/\"{}\"", self.power.as_str().unwrap_or_default())
     }
 
-    /// Returns the power state that it reports.
+    /// Returns the power state that the BMC reports for the system.
     pub(super) fn says(&self) -> Value {
         if self.knows == Knows::Always { self.power.clone() } else { json!("Off") }
     }
 
-    /// Applies all changes that are due.
+    /// Applies all changes of power that are due.
     pub fn settle(&mut self) {
         let now = Instant::now();
         self.due.sort_by_key(|(at, _)| *at);

@@ -1,7 +1,7 @@
 //! The expected conditions of captured states, by the same rules as in the table of the other module.
 
-/// Captured clusters, as files in `tests/fixtures/cluster`. Their nodes have a device `fence-NODE` each, and no
-/// kubelet.
+/// The captured clusters in `tests/fixtures/cluster`, each with its conditions that are not true. Their nodes have a
+/// device `fence-NODE` each, and no kubelet.
 pub(crate) const CAPTURED: &[(&str, &[&str])] = &[
     ("healthy", &[]),
     ("back-after-fencing", &[]),

@@ -20,7 +20,7 @@ use crate::captured::CAPTURED;
 use crate::states::{AT, healthy, node, on};
 use crate::table::ROWS;
 
-/// Returns every condition that is not true, in the table's format.
+/// Returns every condition that is not true, as `PLACE TYPE=REASON`.
 fn not_true(conditions: &Conditions) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |place: &str, conditions: &[Condition]| {
@@ -78,7 +78,8 @@ fn the_object_of_each_state_is_taken_first_and_after_a_healthy_one() {
     }
 }
 
-/// Checks clusters that were captured, or written for other tests.
+/// Asserts that the API server would accept the object of each cluster in `tests/fixtures/cluster`. They were captured,
+/// or written for other tests.
 #[test]
 fn the_object_of_each_cluster_that_is_kept_is_taken() {
     let files = tree::of_kind(&tree::root().join("tests/fixtures/cluster"), "json");
@@ -103,7 +104,7 @@ fn each_captured_state_means_what_the_rules_say() {
     }
 }
 
-/// Checks the checks: each of these faults is found.
+/// Asserts that the checks of these tests find each planted fault of an object.
 #[test]
 fn what_is_wrong_is_found() {
     type Harm = fn(&mut Value);
@@ -162,7 +163,8 @@ fn a_conditions_time_moves_only_with_its_status() {
     assert_eq!(fourth.status.last_updated, "2026-11-23T14:02:00Z");
 }
 
-/// The collector stores the object in a file.
+/// Asserts that an object is the same after it was written as JSON and read back, because the collector keeps it in a
+/// file.
 #[test]
 fn an_object_reads_back_as_it_was_written() {
     let written = object(&healthy(), None);

@@ -19,7 +19,8 @@ fn validator() -> Validator {
     jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
 }
 
-/// Returns the faults of `object`, as an update of `before`.
+/// Returns the faults for which the API server would refuse `object`. `before` is the object that it updates, or `None`
+/// if it is new.
 pub(crate) fn faults(object: &Value, before: Option<&Value>) -> Vec<String> {
     let mut faults: Vec<String> =
         validator().iter_errors(object).map(|error| format!("{}: {error}", error.instance_path())).collect();
@@ -80,7 +81,8 @@ fn unique(place: &str, entries: &[Value], key: &str, faults: &mut Vec<String>) {
     }
 }
 
-/// Evaluates `isIP(self) && ip.isCanonical(self) && ip(self).isGlobalUnicast()` as Go's `netip` does.
+/// Returns whether a text is an IP address that Kubernetes' rule `isIP(self) && ip.isCanonical(self) &&
+/// ip(self).isGlobalUnicast()` accepts.
 fn is_canonical_and_global(text: &str) -> bool {
     let Ok(address) = text.parse::<IpAddr>() else { return false };
     let is_mapped = matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());

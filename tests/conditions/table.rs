@@ -7,8 +7,8 @@ use tandem::operate::cluster::Cluster;
 
 use crate::states::{INFINITY, NODES, configured, each, instance, node, on, power_off, seen, stop};
 
-/// A state: its name, its difference from the healthy one, and every condition that is not true, which is written as
-/// `PLACE TYPE=REASON`.
+/// A state of the cluster: its name, its difference from the healthy state, and its conditions that are not true. Each
+/// of those is written as `PLACE TYPE=REASON`.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) change: fn(&mut Cluster),
@@ -174,7 +174,8 @@ fn peer_off_with_device(cluster: &mut Cluster) {
     stop(on(cluster, "node1_redfish", "node1"));
 }
 
-/// Until a node is fenced, Pacemaker reports its resources as running.
+/// The conditions that are not true while a lost node is not fenced yet. Until then Pacemaker reports its resources as
+/// running.
 const UNCLEAN: &[&str] =
     &["cluster Healthy=ClusterUnhealthy", "node2 Healthy=NodeUnhealthy", "node2 Online=Offline", "node2 Clean=Unclean"];
 
@@ -227,7 +228,7 @@ fn node_maintenance(cluster: &mut Cluster) {
     }
 }
 
-/// The nodes are still healthy; only the cluster is not in service.
+/// The conditions that are not true while the cluster is in maintenance. The nodes are healthy, but not in service.
 const CLUSTER_MAINTENANCE: &[&str] = &[
     "cluster Healthy=ClusterUnhealthy",
     "cluster InService=InMaintenance",
@@ -405,7 +406,8 @@ fn three_nodes(cluster: &mut Cluster) {
     configured(cluster).etcd.as_mut().unwrap().parameters.insert("node_ip_map".to_owned(), map);
 }
 
-/// The number of nodes is known from the CIB on this node's disk.
+/// The conditions that are not true if nothing is known of Pacemaker. The nodes are known from the CIB on this node's
+/// disk.
 const UNKNOWN: &[&str] = &[
     "cluster Healthy=NotObserved",
     "cluster InService=NotObserved",

@@ -9,7 +9,7 @@ use crate::layout::{assert_free, lock_as_etcd};
 use crate::present;
 use crate::writer::{ADD, ADD_LEARNER, Dir, ME, PEER, REMOVE, Writer, database, learner, member};
 
-/// Returns two voters with entries after the recorded commit index.
+/// Returns the data dir of a voter of two, with entries above its commit index.
 fn lagging() -> Writer {
     let mut writer = Writer::two_voters();
     writer.puts(3);
@@ -24,7 +24,7 @@ fn advance(dir: &Dir) -> Advanced {
     data_dir::advance_commit(dir.path()).unwrap()
 }
 
-/// Advances `writer`'s data dir, and checks the general rules.
+/// Advances the commit index of `writer`'s data dir, and asserts what must hold for every such change.
 fn advanced(writer: &Writer) -> Dir {
     let dir = writer.write();
     let before = present(&dir);
@@ -49,7 +49,7 @@ fn advanced(writer: &Writer) -> Dir {
     dir
 }
 
-/// Asserts that the copy, restored as its name describes, gives the original file.
+/// Asserts that the kept copy restores the original file, in the way that its name describes.
 fn assert_restorable(copy: &Path, changed: &Path, original: &[u8]) {
     let name = copy.file_name().unwrap().to_str().unwrap();
     assert!(name.contains(changed.file_name().unwrap().to_str().unwrap()), "{name}");
@@ -169,7 +169,7 @@ fn the_record_is_etcds_own() {
     assert!(fs::read(&dir.wals()[0]).unwrap() == *writer.tail());
 }
 
-/// Asserts that advancing is refused for a reason that contains `why`, and changes nothing.
+/// Asserts that the commit index is not advanced for a reason that contains `why`, and that no file changes.
 fn assert_refused(dir: &Dir, why: &str) {
     let before: Vec<_> = dir.wals().iter().map(|path| fs::read(path).unwrap()).collect();
     let error = data_dir::advance_commit(dir.path()).unwrap_err().to_string();
@@ -209,7 +209,8 @@ fn a_departed_members_data_is_refused() {
     assert_refused(&writer.write(), "has left the cluster");
 }
 
-/// etcd 3.5.22, 3.6.1 and later would continue from the database's index, and would not read the gap in the log again.
+/// Asserts that the commit index is not advanced below a database that is ahead of the log. etcd 3.5.22, 3.6.1 and
+/// later would continue from the database's index, and would not read the gap in the log again.
 #[test]
 fn a_database_ahead_of_its_log_is_refused() {
     let mut writer = lagging();

@@ -13,7 +13,7 @@ use crate::layout::lock_as_etcd;
 use crate::read;
 use crate::writer::{Dir, Writer};
 
-/// Creates `member` again, with a mark.
+/// Creates the folder `member` anew, with a file that contains `mark`.
 fn refill(dir: &Dir, mark: usize) {
     fs::create_dir_all(dir.path().join("member")).unwrap();
     fs::write(dir.path().join("member/mark"), mark.to_string()).unwrap();
@@ -114,7 +114,7 @@ fn the_room_is_told_and_made() {
     assert!(!first.exists() && second.exists() && foreign.exists());
 }
 
-/// A hanging podman leaves a process that has the data open.
+/// Asserts that a process that has the data open is found and ended. A hanging podman may leave such a process.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process that holds a file is what is to be found")]
 fn who_has_the_data_open_is_found_and_ended() {

@@ -19,7 +19,7 @@ fn tandem(words: &[&str], dir: &Path) -> Output {
     command.arg("data-dir").args(words).arg(dir).output().unwrap()
 }
 
-/// Returns the output of a command that must succeed, with nothing on stderr.
+/// Runs `tandem data-dir` with `words`, which must succeed with nothing on stderr. Returns its output.
 fn printed(words: &[&str], dir: &Dir) -> String {
     let output = tandem(words, dir.path());
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -27,7 +27,7 @@ fn printed(words: &[&str], dir: &Dir) -> String {
     String::from_utf8(output.stdout).unwrap().replace(&dir.path().display().to_string(), "DIR")
 }
 
-/// Returns the one sentence of a command that must fail.
+/// Runs `tandem data-dir` with `words`, which must fail. Returns its single sentence on stderr.
 fn refusal(words: &[&str], dir: &Path) -> String {
     let output = tandem(words, dir);
     assert_eq!(output.status.code(), Some(1));
@@ -48,7 +48,7 @@ fn lagging() -> Writer {
     writer
 }
 
-/// Sets the time of all segments of the log.
+/// Sets the modification time of all WAL files, in seconds since 1970.
 fn touch(dir: &Dir, seconds: u64) {
     for file in fs::read_dir(dir.path().join("member/wal")).unwrap() {
         let file = fs::File::options().write(true).open(file.unwrap().path()).unwrap();
@@ -140,7 +140,7 @@ fn what_cannot_be_used_or_read_is_a_failure() {
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
 }
 
-/// An operator reads data that was given up in its place, and the present data is not shown instead.
+/// Asserts that data that was moved aside can be shown at its new path, and that the present data is not shown instead.
 #[test]
 fn data_that_was_moved_aside_is_shown_and_listed_where_it_lies() {
     let dir = lagging().write();
@@ -221,7 +221,7 @@ fn a_refusal_names_the_command_that_resolves_it() {
     assert!(refusal(&["advance-commit"], dir.path()).contains("'ls DIR'"));
 }
 
-/// A reader that ends early closes the pipe, as in `tandem data-dir show DIR | head -n 0`.
+/// Asserts that a closed pipe on stdout is no failure, as in `tandem data-dir show DIR | head -n 0`.
 #[test]
 fn a_reader_that_stops_early_is_no_fault() {
     let dir = Writer::two_voters().write();
@@ -253,7 +253,8 @@ fn what_is_not_mounted_is_not_said_to_be_changing() {
     assert_eq!(refusal(&["show"], dir.path()), wanted);
 }
 
-/// A file that would block a reader, or has no end, is refused at once.
+/// Asserts that a FIFO, a device or alike in place of a file is refused at once, because it would block a reader or has
+/// no end.
 #[test]
 fn what_is_no_file_is_said_to_be_none() {
     type Put = fn(&Path);
@@ -284,7 +285,7 @@ fn what_is_no_file_is_said_to_be_none() {
     }
 }
 
-/// Returns the refusal as [`refusal`] does, and fails if the program hangs.
+/// Returns the sentence of a refused command as [`refusal`] does, and fails if the command hangs.
 fn refusal_in_time(word: &str, dir: &Path) -> String {
     let (said, hears) = std::sync::mpsc::channel();
     let (word, dir) = (word.to_owned(), dir.to_owned());
@@ -292,7 +293,8 @@ fn refusal_in_time(word: &str, dir: &Path) -> String {
     hears.recv_timeout(Duration::from_secs(20)).expect("an answer within 20 s")
 }
 
-/// A data dir that is a file system of its own contains `lost+found`.
+/// Asserts that directories next to etcd's files are no damage. A data dir that is a file system of its own contains
+/// `lost+found`.
 #[test]
 fn a_directory_beside_the_files_is_no_fault() {
     let dir = lagging().write();

@@ -8,11 +8,12 @@ use tandem::adapters::data_dir::{Keys, MemoryDir};
 
 use crate::writer::{Changed, Dir, Message, Writer, database_of_keys};
 
-/// The changes with which both histories begin.
+/// The changes of keys with which both compared histories begin.
 const COMMON: [Changed<'_>; 3] =
     [(2, 0, false, b"/a", b"1"), (3, 0, false, b"/b", b"1"), (4, 0, false, b"/secret", b"common")];
 
-/// Returns a voter's data dir with these changes after the common ones.
+/// Returns a voter's data dir with [`COMMON`] and then `changes` in its database. `logged` are requests that are only
+/// in the log.
 fn history(changes: &[Changed<'_>], logged: &[Vec<u8>]) -> Dir {
     let mut writer = Writer::two_voters();
     writer.puts(3);
@@ -43,7 +44,8 @@ fn request(field: u64, request: &[u8]) -> Vec<u8> {
     Message::default().bytes(field, request).done()
 }
 
-/// Returns the rows of the JSON: key, change, revision, uncertain, and B's change.
+/// Returns the rows of the comparison's JSON: key, change, revision, whether it is uncertain, and the change in the
+/// second history.
 fn rows(json: &str) -> Vec<(String, String, Option<u64>, bool, String)> {
     let json: Value = serde_json::from_str(json).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();

@@ -11,7 +11,7 @@ use tandem::adapters::data_dir::{self, DataDir, Error};
 use crate::writer::{Dir, ME, Writer, database};
 use crate::{broken, present, read};
 
-/// Takes the lock that etcd takes on its WAL files.
+/// Takes the lock that etcd takes on its WAL files, and returns the open file.
 pub(crate) fn lock_as_etcd(path: &std::path::Path) -> File {
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     fcntl(file.as_fd(), FcntlArg::F_OFD_SETLK(&whole_file())).unwrap();
@@ -170,8 +170,8 @@ fn a_lock_on_wal_or_database_means_open() {
     }
 }
 
-/// Waits until the data dir is unlocked. A program that another test starts at that moment also has the file open,
-/// until its `exec`.
+/// Waits until no process has the data dir open. A program that another test starts at that moment has its files open,
+/// too, until its `exec`.
 pub(crate) fn assert_free(dir: &Dir) {
     let deadline = tandem::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     while data_dir::is_open(dir.path()).unwrap() {

@@ -64,7 +64,7 @@ fn a_fresh_member_has_an_empty_log() {
     assert!(!history.has_left && !history.is_voter());
 }
 
-/// Returns entries, and after them a record of 2000 bytes that `tear` damages.
+/// Returns a data dir with three entries, and after them a record of 2000 bytes that `tear` damages.
 fn torn(tear: impl FnOnce(&mut [u8])) -> Dir {
     let mut writer = Writer::two_voters();
     writer.puts(3);

@@ -23,7 +23,7 @@ fn read(dir: &Dir) -> DataDir {
     data_dir::read(dir.path()).unwrap()
 }
 
-/// Returns the history, which must be present.
+/// Returns the content of a data dir that must hold readable data.
 fn present(dir: &Dir) -> History {
     match read(dir) {
         DataDir::Present(history) => history,
@@ -31,7 +31,7 @@ fn present(dir: &Dir) -> History {
     }
 }
 
-/// Returns the reason why the data is broken, which it must be.
+/// Returns the reason why the data is broken, and fails if it is not.
 fn broken(dir: &Dir) -> String {
     match read(dir) {
         DataDir::Broken { why } => why,

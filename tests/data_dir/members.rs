@@ -14,7 +14,7 @@ const MY_URL: &str = "http://10.0.0.1:2380";
 const PEER_URL: &str = "http://10.0.0.2:2380";
 const OTHER_URL: &str = "http://10.0.0.3:2380";
 
-/// Returns a cluster of one, which has added its peer as a learner.
+/// Returns the data dir of a single voter that has added its peer as a learner.
 fn voter_and_learner() -> Writer {
     let mut writer = Writer::new(ME);
     writer.change(ADD, ME, &member(MY_URL));
@@ -45,9 +45,9 @@ fn a_member_has_left_once_its_removal_is_in_the_log() {
     assert!(history.voters == ids(&[PEER]) && history.has_left && !history.is_voter());
 }
 
-/// The leader of three is cut off from both followers, and logs a removal. The other two elect a leader and continue.
-/// If its log counted as that of a voter of two, it could force a cluster without the writes that those two
-/// acknowledged.
+/// Asserts that a removal from among three voters counts only once it is committed. Suppose that the leader is cut off
+/// from both followers, and logs a removal. The other two elect a leader and continue. If the first leader's log
+/// counted as that of a voter of two, it could force a cluster without the writes that those two acknowledged.
 #[test]
 fn a_removal_from_among_three_voters_counts_once_it_is_committed() {
     for removed in [OTHER, ME] {
@@ -64,7 +64,8 @@ fn a_removal_from_among_three_voters_counts_once_it_is_committed() {
     }
 }
 
-/// A removal that only one of two logs has does not bind the other voter, which may continue by its own log.
+/// Asserts that a change of the voters counts as committed only by the commit index. A removal that only one of two
+/// logs has does not bind the other voter, which may continue by its own log.
 #[test]
 fn a_change_of_the_voters_counts_as_committed_once_the_log_says_so() {
     let is_committed = |writer: &Writer| voters_are_committed(writer.write().path()).unwrap();
@@ -139,7 +140,8 @@ fn a_change_that_cannot_be_decoded_is_damage() {
     assert!(broken(&writer.write()).contains("at index 3"));
 }
 
-/// Returns a long log without its beginning, with a snapshot at index 100 of term 4.
+/// Returns a log with a purged beginning, which goes up to index 103. It records a snapshot at index 100 of term
+/// 4, without the file.
 fn compacted() -> Writer {
     let mut writer = Writer::purged(ME, 5, 90, 4);
     writer.puts(10);
@@ -254,8 +256,8 @@ fn without_its_snapshot_a_compacted_log_is_broken() {
     assert!(why.contains("index 0 is missing"), "{why}");
 }
 
-/// Returns a log that was compacted at index 100. The members are in the WAL's own record, and the snapshot's file is
-/// missing. `version` is the cluster's.
+/// Returns a data dir with a log that was compacted at index 100. The WAL's own record has the members, and the
+/// snapshot file is missing. `version` is that of the cluster.
 fn without_files(version: &str, removed: &[u64], changes: impl FnOnce(&mut Writer)) -> crate::writer::Dir {
     let mut writer = Writer::purged(ME, 3, 97, 4);
     writer.puts(3);
@@ -268,7 +270,8 @@ fn without_files(version: &str, removed: &[u64], changes: impl FnOnce(&mut Write
     dir
 }
 
-/// etcd 3.7 starts without the files, and later versions write none.
+/// Asserts that the members come from the WAL's record if no snapshot file has them. etcd 3.7 starts without these
+/// files, and later versions write none.
 #[test]
 fn the_wal_says_who_the_members_were_where_no_file_does() {
     for version in ["3.7.0", "3.8.0", "4.0.0", "nonsense"] {

@@ -11,7 +11,7 @@ use tandem::adapters::data_dir;
 
 use crate::writer::{Dir, Writer};
 
-/// Starts a process of the host that has `file` open and locked.
+/// Starts a process of the host, outside of any container, that has `file` open and locked.
 #[expect(clippy::disallowed_methods, reason = "a process that holds a file is what must be left alone")]
 fn bystander(file: &Path) -> Child {
     let script = "exec 9<>\"$1\"; flock --exclusive 9; echo held; exec sleep 60";
@@ -30,7 +30,8 @@ fn end(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// A process is not etcd's if it has a file open to which a link in the data dir leads.
+/// Asserts that a process is left alone if it has only a file open to which a link in the data dir leads. Such a
+/// process is not etcd's.
 #[test]
 fn a_process_that_a_link_leads_to_is_left_alone() {
     let host = tempfile::tempdir().unwrap();
@@ -72,7 +73,7 @@ fn a_process_that_is_in_no_container_is_left_alone() {
     end(backup);
 }
 
-/// Runs `tandem data-dir WORD` with too little memory to read a whole file. Returns its output.
+/// Runs `tandem data-dir WORD DIR` with too little memory to read a whole file. Returns its output.
 #[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
 fn in_little_memory(word: &str, dir: &Dir) -> String {
     let began = Instant::now();
@@ -85,7 +86,8 @@ fn in_little_memory(word: &str, dir: &Dir) -> String {
     said
 }
 
-/// A container can create sparse files at no cost.
+/// Asserts that a file of a terabyte is refused or read with little memory and in time. A container can create such
+/// sparse files at no cost.
 #[test]
 fn a_file_of_a_terabyte_costs_neither_memory_nor_time() {
     const TERABYTE: u64 = 1 << 40;

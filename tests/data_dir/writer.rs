@@ -4,19 +4,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Member ids that need all 64 bits, as etcd's do.
+/// The member id of the data dir's own member. It needs all 64 bits, as etcd's ids do.
 pub(crate) const ME: u64 = 0xfedc_ba98_7654_3210;
 pub(crate) const PEER: u64 = 0x8000_0000_0000_0001;
 pub(crate) const OTHER: u64 = 0x9000_0000_0000_0002;
 pub(crate) const CLUSTER: u64 = 0xcdf8_1818_e32e_3b5b;
 
-/// The kinds of configuration changes, in etcd's numbers.
+/// The kinds of changes of members, with the numbers that etcd's log has for them.
 pub(crate) const ADD: u64 = 0;
 pub(crate) const REMOVE: u64 = 1;
 pub(crate) const UPDATE: u64 = 2;
 pub(crate) const ADD_LEARNER: u64 = 3;
 
-/// A protobuf message under construction.
+/// A protobuf message that is being built.
 #[derive(Clone, Default)]
 pub(crate) struct Message(Vec<u8>);
 
@@ -47,7 +47,7 @@ impl Message {
     }
 }
 
-/// Computes CRC-32C from its definition.
+/// Returns the CRC-32C of `bytes` with the initial value `crc`, as its definition computes it.
 pub(crate) fn crc32c(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, |crc, byte| crc >> 8 ^ CRC_OF_BYTE[usize::from(crc.to_le_bytes()[0] ^ byte)])
 }
@@ -67,7 +67,7 @@ const CRC_OF_BYTE: [u32; 256] = {
     table
 };
 
-/// A data dir under construction.
+/// A data dir that is being built in memory.
 pub(crate) struct Writer {
     files: Vec<(String, Vec<u8>)>,
     crc: u32,
@@ -77,7 +77,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Returns an empty WAL of member `id`, as etcd makes it.
+    /// Returns a data dir with an empty WAL of the member `id`, as etcd makes it.
     pub(crate) fn new(id: u64) -> Self {
         let mut writer = Self { files: Vec::new(), crc: 0, state: None, index: 0, term: 1 };
         writer.begin_file(0, id);
@@ -85,7 +85,7 @@ impl Writer {
         writer
     }
 
-    /// Returns a WAL of the two voters [`ME`] and [`PEER`].
+    /// Returns a data dir with a WAL of the two voters [`ME`] and [`PEER`].
     pub(crate) fn two_voters() -> Self {
         let mut writer = Self::new(ME);
         writer.change(ADD, ME, &member("http://10.0.0.1:2380"));
@@ -93,7 +93,8 @@ impl Writer {
         writer
     }
 
-    /// Returns a WAL that begins at file `sequence` and index `index`, because the earlier files were purged.
+    /// Returns a data dir with a WAL that begins at file `sequence` and index `index`, because the earlier files were
+    /// purged.
     pub(crate) fn purged(id: u64, sequence: u64, index: u64, term: u64) -> Self {
         let mut writer = Self { files: Vec::new(), crc: 0xdead_beef, state: None, index, term };
         writer.begin_file(sequence, id);
@@ -109,7 +110,7 @@ impl Writer {
         self.record(1, &Message::default().number(1, id).number(2, CLUSTER).done());
     }
 
-    /// Continues in a new file, as etcd does when one is full.
+    /// Continues the WAL in a new file, as etcd does when a file is full.
     pub(crate) fn cut(&mut self, id: u64) {
         let sequence = u64::from_str_radix(&self.files.last().unwrap().0[..16], 16).unwrap() + 1;
         self.begin_file(sequence, id);
@@ -118,7 +119,7 @@ impl Writer {
         }
     }
 
-    /// Appends a record with its checksum.
+    /// Appends a record with its checksum to the WAL.
     pub(crate) fn record(&mut self, kind: u64, data: &[u8]) {
         self.crc = crc32c(self.crc, data);
         let body = Message::default().number(1, kind).number(2, u64::from(self.crc)).bytes(3, data).done();
@@ -140,7 +141,7 @@ impl Writer {
         self.record(2, &entry.done());
     }
 
-    /// Appends an entry with client data.
+    /// Appends a log entry with a client's request.
     pub(crate) fn put(&mut self, data: &[u8]) {
         self.entry_at(self.index + 1, 0, data);
     }
@@ -149,7 +150,7 @@ impl Writer {
         (0..count).for_each(|number| self.put(format!("value {number}").as_bytes()));
     }
 
-    /// Appends a change of members.
+    /// Appends a log entry that changes the members.
     pub(crate) fn change(&mut self, kind: u64, id: u64, context: &str) {
         let change = Message::default().number(1, 7).number(2, kind).number(3, id).bytes(4, context.as_bytes());
         self.entry_at(self.index + 1, 1, &change.done());
@@ -165,18 +166,18 @@ impl Writer {
         self.record(5, &Message::default().number(1, index).number(2, term).done());
     }
 
-    /// Appends a snapshot record with the members, as etcd 3.5 and later write it.
+    /// Appends a record of a snapshot with its members to the WAL, as etcd 3.5 and later write it.
     pub(crate) fn snapshot_record_of(&mut self, index: u64, term: u64, voters: &[u64], learners: &[u64]) {
         let record = Message::default().number(1, index).number(2, term);
         self.record(5, &record.bytes(3, &conf_state(voters, learners)).done());
     }
 
-    /// Returns all files, by name.
+    /// Returns the WAL files: the name and the bytes of each.
     pub(crate) fn files(&self) -> &[(String, Vec<u8>)] {
         &self.files
     }
 
-    /// Returns the last file's bytes, for damaging them.
+    /// Returns the bytes of the last WAL file, so that a test can damage them.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.files.last_mut().unwrap().1
     }
@@ -189,13 +190,13 @@ impl Writer {
         self.files.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Appends the space that etcd allocates in advance, but less than its 64 MB.
+    /// Appends the zeros that etcd allocates in advance to the last WAL file, but less than its 64 MB.
     pub(crate) fn preallocate(&mut self) {
         let length = self.tail().len().next_multiple_of(4096) + 64 * 1024;
         self.tail().resize(length, 0);
     }
 
-    /// Writes everything to a new data dir.
+    /// Writes the data dir to a temporary folder.
     pub(crate) fn write(&self) -> Dir {
         let dir = Dir(tempfile::tempdir().unwrap());
         fs::create_dir_all(dir.wal()).unwrap();
@@ -208,7 +209,7 @@ impl Writer {
     }
 }
 
-/// A data dir that is deleted with the test.
+/// A data dir on disk that is deleted with the test.
 pub(crate) struct Dir(tempfile::TempDir);
 
 impl Dir {
@@ -224,14 +225,14 @@ impl Dir {
         self.path().join("member/snap")
     }
 
-    /// Returns the WAL files, in order.
+    /// Returns the paths of the WAL files, in order.
     pub(crate) fn wals(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = fs::read_dir(self.wal()).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths
     }
 
-    /// Adds a snapshot file.
+    /// Adds a snapshot file to the data dir, and returns its path.
     pub(crate) fn add_snapshot(&self, index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> PathBuf {
         let (name, bytes) = snapshot(index, term, voters, learners, store);
         let path = self.snap().join(name);
@@ -240,7 +241,7 @@ impl Dir {
     }
 }
 
-/// Returns a snapshot file: its name and its bytes.
+/// Returns the name and the bytes of a snapshot file.
 pub(crate) fn snapshot(index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> (String, Vec<u8>) {
     let metadata = Message::default().bytes(1, &conf_state(voters, learners)).number(2, index).number(3, term);
     let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
@@ -253,24 +254,24 @@ fn conf_state(voters: &[u64], learners: &[u64]) -> Vec<u8> {
     learners.iter().fold(state, |state, id| state.number(2, *id)).done()
 }
 
-/// Returns etcd's data for the addition of a voter.
+/// Returns the context of a log entry that adds a voter, as etcd writes it.
 pub(crate) fn member(url: &str) -> String {
     format!(r#"{{"id":1,"peerURLs":["{url}"]}}"#)
 }
 
-/// Returns etcd's data for the addition of a learner.
+/// Returns the context of a log entry that adds a learner, as etcd writes it.
 pub(crate) fn learner(url: &str) -> String {
     format!(r#"{{"id":1,"peerURLs":["{url}"],"isLearner":true,"isPromote":false}}"#)
 }
 
-/// Returns etcd's data for the promotion of a learner.
+/// Returns the context of a log entry that promotes a learner, as etcd writes it.
 pub(crate) fn promotion() -> &'static str {
     r#"{"id":1,"peerURLs":null,"isPromote":true}"#
 }
 
-/// Returns a database file as bbolt makes it, which contains everything up to log index `applied`. `None` is a database
-/// that etcd has just made. `inline` places the bucket in its parent's page, as a small one is, and otherwise in a page
-/// of its own.
+/// Returns a database file as bbolt makes it, with everything up to the log index `applied`. `None` is a database that
+/// etcd has just made. With `inline`, the bucket is in its parent's page, as a small one is. Otherwise it has a page of
+/// its own.
 pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
     let entry = applied.map(u64::to_be_bytes);
     let entries: Vec<(u32, &[u8], &[u8])> =
@@ -291,7 +292,7 @@ pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
     file
 }
 
-/// Returns a database of a cluster of `version` with these members, and with `removed` ones.
+/// Returns a database file of a cluster of `version`. `members` are its members, and `removed` the ids of removed ones.
 pub(crate) fn database_of(applied: u64, version: &str, members: &[(u64, &str)], removed: &[u64]) -> Vec<u8> {
     type Pairs = Vec<(String, Vec<u8>)>;
     let named = |(id, url): &(u64, &str)| (format!("{id:x}"), member(url).into_bytes());
@@ -324,10 +325,11 @@ pub(crate) fn database_of(applied: u64, version: &str, members: &[(u64, &str)], 
     file
 }
 
-/// A change of a key: revision, sub-revision, whether it is a deletion, key and value.
+/// A change of a key in the database: revision, sub-revision, whether it is a deletion, key and value.
 pub(crate) type Changed<'a> = (u64, u64, bool, &'a [u8], &'a [u8]);
 
-/// Returns a database with these changes of keys, `per_leaf` of them on each page, compacted up to that revision.
+/// Returns a database file with these changes of keys, `per_leaf` of them on each page. It is compacted up to the
+/// revision `compacted`.
 pub(crate) fn database_of_keys(applied: u64, compacted: u64, changes: &[Changed<'_>], per_leaf: usize) -> Vec<u8> {
     let header = |root: u64| [root.to_le_bytes(), [0; 8]].concat();
     let compacted = [&compacted.to_be_bytes()[..], b"_", &[0; 8]].concat();

@@ -18,14 +18,14 @@ pub struct Action {
 /// The notify variables that Pacemaker passes to an action. Each set of nodes is a number with a bit for each node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vars {
-    /// True if so many starts have failed that the agent treats this stop as final, although Pacemaker starts the
-    /// instance again.
+    /// True if Pacemaker passed notify variables. A recurring monitor has none.
     pub given: bool,
     pub moment: Moment,
     pub operation: Operation,
     pub active: u8,
     pub start: u8,
     pub stop: u8,
-    /// True if the agent has counted so many failed starts that a stop counts as no half of a restart.
+    /// True if so many starts have failed that the agent treats this stop as final, although Pacemaker starts the
+    /// instance again.
     pub in_vain: bool,
 }

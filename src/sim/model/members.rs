@@ -39,7 +39,6 @@ pub fn is_awaited(sim: &Sim, world: &World, via: usize, from: usize, entry: Entr
 
 /// Asks the etcd of node `via` for the change of the membership in `entry`, on behalf of node `from`. The caller has
 /// checked that the same change is not awaited already ([`is_awaited`]).
-/// change that was already requested is not requested again.
 pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: Entry) -> Reply {
     let Some(leader) = asked_leader(world, via, from) else { return Reply::Failed };
     let data = world.nodes[leader].data;
