@@ -33,7 +33,7 @@ fn issue(dir: &Path, name: &str, common_name: Option<&str>, authority: &Issuer<'
     Credentials { trusted_ca_file: dir.join("ca.crt"), cert_file: file("crt"), key_file: file("key") }
 }
 
-/// Returns the agent's certificate, and one without a name for clients with a password.
+/// Issues two client certificates: one that names the agent's user, and one without a name for clients with a password.
 pub(crate) fn certificates(dir: &Path) -> (Credentials, Credentials) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -43,7 +43,7 @@ pub(crate) fn certificates(dir: &Path) -> (Credentials, Credentials) {
     (issue(dir, "agent", Some(USER), &authority), issue(dir, "nameless", None, &authority))
 }
 
-/// Starts an etcd of one member that requires client certificates.
+/// Starts an etcd of one member that requires client certificates. Returns it with its client endpoint.
 pub(crate) fn serve(version: &Version, root: &Path, credentials: &Credentials) -> (Etcd, Endpoint) {
     let place = Place::new(version, root, "one");
     let url = format!("https://{}", place.client_address());
@@ -65,7 +65,7 @@ pub(crate) fn serve(version: &Version, root: &Path, credentials: &Credentials) -
     (etcd, Endpoint { address: place.client_address().to_owned(), url })
 }
 
-/// A client with a password.
+/// A client of etcd that logs in with a password, or without a user while auth is off.
 pub(crate) struct Administrator {
     pub(crate) runtime: tokio::runtime::Runtime,
     pub(crate) client: Client,
@@ -101,7 +101,7 @@ impl Administrator {
         self.runtime.block_on(self.client.user_grant_role(USER, "root")).unwrap();
     }
 
-    /// Raises the alarm that etcd itself raises when its database reaches its quota.
+    /// Raises the alarm that etcd raises by itself when its database reaches its quota.
     fn raises_the_alarm_of_a_full_database(&mut self) {
         let Self { runtime, client } = self;
         let member = runtime.block_on(client.status()).unwrap().header().unwrap().member_id();
@@ -110,14 +110,15 @@ impl Administrator {
         runtime.block_on(client.alarm(AlarmAction::Activate, AlarmType::Nospace, Some(options))).unwrap();
     }
 
-    /// Adds a second voter that is never started, so that no majority answers from then on.
+    /// Adds a second voter that is never started, so that etcd has no majority from then on.
     pub(crate) fn adds_a_voter_that_is_not_there(&mut self) {
         let url = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
         self.runtime.block_on(self.client.member_add([url], None)).unwrap();
     }
 }
 
-/// Returns whether the answer shows a live etcd, with or without a leader, and the refused user if it refuses.
+/// Returns whether `answer` shows a live etcd, with a leader or `leaderless`. If etcd's auth refuses the agent, the
+/// answer must name the agent's user.
 fn lives(answer: &Answer, leaderless: bool) -> bool {
     let known = |etcd: &Seen| etcd.leader.is_none() == leaderless;
     match &answer.no_permission {
@@ -157,7 +158,8 @@ fn an_etcd_whose_auth_refuses_the_agent_is_no_silent_one() {
     });
 }
 
-/// A full database is no lost majority: a request that needs a log entry is answered, and without a majority it is not.
+/// Asserts that an etcd with a full database is not taken for one without a majority. The agent asks with a request
+/// that needs a log entry: a full etcd answers it, and one without a majority does not.
 #[test]
 fn an_etcd_without_room_is_known_to_have_its_majority() {
     each_version(|version, root| {
@@ -195,7 +197,8 @@ fn the_user_that_the_refusal_names_is_the_one_that_is_missing() {
     });
 }
 
-/// A daemon asks inside a runtime with other tasks: with the asynchronous client, and by mistake with the other one.
+/// Asserts that an etcd can be asked inside a tokio runtime with other tasks, as a daemon does. That holds for the
+/// asynchronous client, and for the blocking one, which a daemon may call by mistake.
 #[test]
 fn an_etcd_is_asked_inside_a_tokio_runtime() {
     each_version(|version, root| {

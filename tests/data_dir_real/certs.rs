@@ -25,12 +25,12 @@ use crate::scratch;
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const DAY: u64 = 86_400;
 const WRITE: Duration = Duration::from_secs(2);
-/// The time between two observations, as in the product.
+/// The time between two observations of a rotation of certificates, as in the product.
 const BETWEEN: Duration = Duration::from_millis(700);
-/// The longest acceptable time of a write, also during restarts.
+/// The longest acceptable time between two successful writes, also while etcds restart.
 const LONGEST_GAP: Duration = Duration::from_secs(5);
 
-/// A node: its files, its place, and its etcd if it runs.
+/// One of two nodes: its certificate files, its member, and its etcd if it runs.
 struct Node {
     name: &'static str,
     files: Files,
@@ -39,7 +39,7 @@ struct Node {
 }
 
 impl Node {
-    /// Returns a node with certificates that were issued at `now`.
+    /// Returns a node with certificates that its CA issued at `now`, in seconds since 1970.
     fn new(root: &Path, name: &'static str, authority: &Authority, now: u64) -> Self {
         let mut place = Place::new(&versions()[1], root, name);
         place.client_url = place.client_url.replace("http:", "https:");
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// Returns the certificates that its etcd shows and trusts, as `by` observes them.
+    /// Returns the certificates that this node's etcd shows and trusts, as the node `by` observes them.
     fn seen(&self, by: &Self) -> Result<rotation::RotationSeen, String> {
         seen::ports(&self.endpoints(), &by.credentials()).map(|seen| seen.summary())
     }
@@ -123,7 +123,7 @@ impl Node {
         until(&format!("{} to serve", self.name), || self.has_leader().then_some(()));
     }
 
-    /// Stops etcd as podman does.
+    /// Stops the node's etcd with SIGTERM, as podman does.
     fn stop(&mut self) {
         if let Some(mut etcd) = self.etcd.take() {
             etcd.signal(Signal::SIGTERM);
@@ -132,7 +132,7 @@ impl Node {
     }
 }
 
-/// Returns two voters with certificates that are 300 days old.
+/// Starts two voters with certificates that are 300 days old.
 fn two_nodes(root: &Path) -> [Node; 2] {
     let then = clock::wall_seconds() - 300 * DAY;
     let authority = Authority::new("real", then).unwrap();
@@ -145,7 +145,7 @@ fn two_nodes(root: &Path) -> [Node; 2] {
     nodes
 }
 
-/// The observations of a writer.
+/// The successes and failures that a writer has counted.
 #[derive(Debug, Default)]
 struct Noticed {
     written: usize,
@@ -156,7 +156,7 @@ struct Noticed {
     last_failure: String,
 }
 
-/// A writer that connects for each write, with etcdctl's certificate and CAs as they are in the files at that time.
+/// A client that connects anew for each write. It uses etcdctl's certificate and CAs as they are in the files at that time.
 struct Writer {
     ends: Arc<AtomicBool>,
     noticed: Arc<Mutex<Noticed>>,
@@ -174,7 +174,7 @@ impl Writer {
         Self { ends, noticed, thread: Some(thread) }
     }
 
-    /// Waits until another write succeeds.
+    /// Waits until the writer's next write succeeds.
     fn goes_on(&self) {
         let before = self.noticed.lock().unwrap().written;
         until("a write", || (self.noticed.lock().unwrap().written > before).then_some(()));
@@ -225,7 +225,7 @@ async fn connect(files: &Files, url: &str) -> Result<Client, String> {
     Client::connect([url], Some(options)).await.map_err(|error| format!("{error:?}"))
 }
 
-/// Changes the member list as the agent does when a node leaves, and when it joins anew.
+/// Removes a member from the list, as the agent does when a node leaves, or adds one, as when a node joins anew.
 fn change_members(by: &Node, leaves: Option<u64>, joins: Option<&Node>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // etcd refuses the change for some seconds after an election.
@@ -294,7 +294,7 @@ fn with_a_new_key_no_handshake_fails_for_good() {
     println!("new keys: {noticed:?}");
 }
 
-/// One node of two in a rotation, which may make this many changes until it is killed.
+/// The view that a rotation on one of two nodes has. It fails as if killed after `left` more changes.
 struct Part<'a> {
     nodes: &'a mut [Node; 2],
     at: usize,
@@ -328,7 +328,7 @@ impl Site for Part<'_> {
     }
 }
 
-/// Types both commands repeatedly, and kills each after `most` changes. Returns the changes.
+/// Runs the rotation on both nodes in turn until it is done, and kills each run after `most` changes. Returns all changes.
 fn rotated(nodes: &mut [Node; 2], most: usize) -> Vec<String> {
     let mut made = Vec::new();
     until("the rotation to end", || {
@@ -371,7 +371,7 @@ fn is_over(nodes: &[Node; 2], new: &Authority) {
     }
 }
 
-/// Asserts that a client certificate of the old CA is refused.
+/// Asserts that the node's etcd refuses a client certificate of the old CA.
 fn is_refused(node: &Node, old: &Authority) {
     let pair = old.client("root", clock::wall_seconds()).unwrap();
     let dir = scratch();

@@ -12,17 +12,18 @@ use tandem::os::clock;
 
 use crate::copy::copy_dir;
 
-/// The limit for any operation.
+/// The time within which any operation of etcd must succeed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An etcd to test with.
+/// A release of etcd that the tests run.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) number: &'static str,
     binary: PathBuf,
 }
 
-/// Returns every version to test. A missing one is a failure, because a test that does not run proves nothing.
+/// Returns every release of etcd that is to be tested. Fails if one is not installed, because a test that does not run
+/// proves nothing.
 pub(crate) fn versions() -> Vec<Version> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/etcd-3.5/etcd");
     let binary = |variable, default: &Path| std::env::var_os(variable).map_or(default.to_owned(), PathBuf::from);
@@ -50,7 +51,7 @@ fn command(binary: &Path) -> Command {
     Command::new(binary)
 }
 
-/// A member's directory and URLs.
+/// A member of a test's etcd cluster: its name, its data dir and its URLs.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     version: Version,
@@ -71,14 +72,14 @@ fn port() -> u16 {
 }
 
 impl Place {
-    /// Returns a place below `root`, with ports that are free now.
+    /// Returns a new member with its data dir below `root`, and with ports that are free now.
     pub(crate) fn new(version: &Version, root: &Path, name: &str) -> Self {
         let url = || format!("http://127.0.0.1:{}", port());
         let (name, dir) = (name.to_owned(), root.join(name));
         Self { version: version.clone(), name, dir, client_url: url(), peer_url: url() }
     }
 
-    /// Returns the same member on a copy of its data.
+    /// Returns the same member with a copy of its data and with other ports.
     pub(crate) fn copy(&self, name: &str) -> Self {
         let mut copy = Self::new(&self.version, self.dir.parent().unwrap(), name);
         copy_dir(&self.dir.join("member"), &copy.dir.join("member"));
@@ -86,13 +87,13 @@ impl Place {
         copy
     }
 
-    /// Starts etcd here. `cluster` is the initial cluster.
+    /// Starts the member for the first time. `cluster` is the initial cluster, and `state` is `new` or `existing`.
     pub(crate) fn start(&self, cluster: &[&Place], state: &str, more: &[&str]) -> Etcd {
         let initial: Vec<_> = cluster.iter().map(|place| format!("{}={}", place.name, place.peer_url)).collect();
         self.run(&[&["--initial-cluster", &initial.join(","), "--initial-cluster-state", state], more].concat())
     }
 
-    /// Starts etcd on the existing data.
+    /// Starts the member's etcd on the data that exists, with `more` arguments.
     pub(crate) fn run(&self, more: &[&str]) -> Etcd {
         let log = self.dir.with_extension("log");
         let output = File::options().append(true).create(true).open(&log).unwrap();
@@ -111,7 +112,7 @@ impl Place {
         Etcd { child, place: self.clone(), log }
     }
 
-    /// Returns a configuration file's values for a cluster of this one member.
+    /// Returns the settings for a configuration file in which this member is the only one of its cluster.
     pub(crate) fn configuration(&self) -> [(&'static str, String); 7] {
         [
             ("name", self.name.clone()),
@@ -128,7 +129,7 @@ impl Place {
         self.client_url.trim_start_matches("http://")
     }
 
-    /// Starts etcd with only these arguments, on an empty data dir.
+    /// Starts etcd with only these arguments, after the member's data dir was deleted.
     pub(crate) fn run_with(&self, arguments: &[&str]) -> Etcd {
         let _ = fs::remove_dir_all(&self.dir);
         let log = self.dir.with_extension("log");
@@ -143,13 +144,13 @@ impl Place {
         Etcd { child, place: self.clone(), log }
     }
 
-    /// Starts etcd on the existing data as the only member of its cluster.
+    /// Starts etcd on the member's data as the only member of a forced new cluster.
     pub(crate) fn force_new_cluster(&self) -> Etcd {
         self.run(&["--force-new-cluster"])
     }
 }
 
-/// A running etcd; killed when dropped.
+/// An etcd that runs. It is killed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Etcd {
     child: Child,
@@ -175,7 +176,7 @@ impl Etcd {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until it exits by itself.
+    /// Waits until the etcd exits by itself.
     pub(crate) fn wait_for_exit(&mut self) {
         until("etcd to end by itself", || self.child.try_wait().unwrap().map(drop));
     }
@@ -188,7 +189,7 @@ impl Etcd {
         Asker::new(&self.place.client_url, ConnectOptions::new().with_timeout(Duration::from_secs(3)))
     }
 
-    /// Waits until it serves with a leader. Returns a client.
+    /// Waits until the etcd has a leader and answers. Returns a client of it.
     pub(crate) fn wait(&mut self) -> Asker {
         let mut client = self.client();
         let began = Instant::now();
@@ -212,7 +213,7 @@ fn tail(text: &str) -> &str {
     text.char_indices().rev().nth(3000).map_or(text, |(at, _)| &text[at..])
 }
 
-/// A synchronous client.
+/// A client of etcd that blocks until it has the answer.
 pub(crate) struct Asker {
     pub(crate) runtime: tokio::runtime::Runtime,
     pub(crate) client: Client,
@@ -237,7 +238,7 @@ impl Asker {
         self.runtime.block_on(self.client.put(key, value, None)).map(drop)
     }
 
-    /// Retries operations that etcd refuses for a while, such as a change of members right after an election.
+    /// Repeats a request that etcd may refuse for a while, such as a change of members right after an election.
     fn insist<T>(&mut self, what: &str, mut ask: impl FnMut(&mut Self) -> Result<T, Error>) -> T {
         let began = Instant::now();
         loop {
@@ -249,7 +250,7 @@ impl Asker {
         }
     }
 
-    /// Adds a member. Returns its id.
+    /// Adds a member to the cluster, as a learner or as a voter. Returns its id.
     pub(crate) fn add(&mut self, place: &Place, is_learner: bool) -> u64 {
         let options = MemberAddOptions::new();
         let options = if is_learner { options.with_is_learner() } else { options };
@@ -281,7 +282,7 @@ impl Asker {
     }
 }
 
-/// Waits until `ask` returns a value.
+/// Calls `ask` again and again until it returns a value. Fails after three minutes.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -14,7 +14,8 @@ use crate::etcd::{Asker, Etcd, Place, Version};
 use crate::reading::{alone, with_departed, with_learner};
 use crate::{each_version, present, two_voters};
 
-/// Returns etcd's description of its member `etcd`, and that of `client`, which is connected to the leader.
+/// Returns the ids, members and positions of the member `etcd` as etcd itself reports them. `client` is connected to
+/// the leader.
 fn said(client: &mut Asker, etcd: &Etcd) -> Value {
     let status = client.status().unwrap();
     let members = client.members();
@@ -29,7 +30,8 @@ fn said(client: &mut Asker, etcd: &Etcd) -> Value {
     })
 }
 
-/// Compares the data that is read with etcd's description, and stores both on request.
+/// Asserts that the data of a member reads as etcd reported it (`expected`). With `TANDEM_WRITE_FIXTURES` set, also
+/// stores both in `tests/fixtures/data_dir`.
 fn check(version: &Version, name: &str, place: &Place, mut expected: Value) {
     let history = present(&place.dir);
     assert!(history.commit_index <= history.last_index);

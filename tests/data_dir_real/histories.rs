@@ -13,7 +13,7 @@ use tandem::records::kept_history::KeptHistory;
 use crate::each_version;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
-/// A reproducible sequence of numbers.
+/// A generator of pseudo-random numbers that depend only on the seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -25,13 +25,13 @@ impl Numbers {
 
 type State = BTreeMap<String, Vec<u8>>;
 
-/// An etcd with its writer's knowledge.
+/// A running etcd, with a record of what the test wrote to it.
 struct Written {
     asker: Asker,
     state: State,
-    /// The changed keys.
+    /// The keys that the test has changed.
     touched: BTreeSet<String>,
-    /// The keys that a transaction changed, or would have changed.
+    /// The keys in the test's transactions, whether the transaction changed them or not.
     conditional: BTreeSet<String>,
     numbers: Numbers,
 }
@@ -122,7 +122,7 @@ impl Written {
     }
 }
 
-/// The expected result for each key.
+/// The difference between two histories that the test expects, by key.
 type Expected = BTreeMap<String, (Kind, InOther)>;
 
 fn expected(before: &State, a: &Written, b: &Written, is_live: bool) -> Expected {
@@ -149,7 +149,8 @@ fn found(difference: &Difference) -> Expected {
     difference.keys().map(|key| (name(key.key), (key.kind, key.in_other))).collect()
 }
 
-/// Returns an etcd that stopped after random writes, and the place of a copy that continues from there.
+/// Returns an etcd that was stopped after random writes, and a copy of it, which can continue as another history. Also
+/// returns the state, and the revision of the fork.
 fn forked(version: &Version, root: &Path, seed: u64) -> (Place, Place, State, u64) {
     let place = Place::new(version, root, "a");
     let (mut common, mut etcd) = Written::new(place.start(&[&place], "new", &[]), seed);
@@ -188,8 +189,8 @@ fn go_on(place: &Place, state: &State, seed: u64, writes: u64) -> (Written, Etcd
     (written, etcd)
 }
 
-/// Compares the result with the writers' changes. A key of a logged transaction is uncertain, and only has to be
-/// listed. A key that was deleted after it may never have existed.
+/// Asserts that the difference shows what the test wrote. A key of a transaction may be uncertain, and only has to be
+/// listed. A key that was deleted after a transaction may never have existed.
 fn check(difference: &Difference, expected: &Expected, a: &Written, what: &str) {
     let uncertain: BTreeSet<String> = difference
         .keys()
@@ -288,12 +289,13 @@ fn a_compacted_history_has_bounds_of_the_fork_and_is_not_complete_behind_it() {
     });
 }
 
-/// The limits for the comparison of two large histories.
+/// The longest time that the comparison of two large histories may take, in seconds. The next constant is its memory,
+/// in KiB.
 const SECONDS: u64 = 60;
 const KIB: u64 = 300 * 1024;
 
-/// Run it with `cargo test --test data_dir_real -- --ignored two_gigabytes --nocapture`. It takes minutes, and 10 GB of
-/// disk space.
+/// Asserts that two histories of two gigabytes are compared within a minute and with little memory. Run it with `cargo
+/// test --test data_dir_real -- --ignored two_gigabytes --nocapture`. It takes minutes, and 10 GB of disk space.
 #[test]
 #[ignore = "minutes, and gigabytes of the disk"]
 #[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
@@ -354,7 +356,7 @@ fn two_gigabytes_and_a_million_keys_take_a_minute_at_most_and_little_memory() {
     assert!(used <= KIB, "{used} KiB");
 }
 
-/// Returns a process's largest memory use, in KiB.
+/// Returns the largest memory use of a process in KiB, from the text of its `/proc/PID/status`.
 fn peak(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()

@@ -14,7 +14,8 @@ use crate::auth::{Administrator, TIMEOUT, USER, certificates, serve};
 use crate::each_version;
 use crate::etcd::until;
 
-/// A life much longer than the test, so that an ended lease was revoked.
+/// The time to live of the test's leases, in seconds. It is much longer than the test, so that a lease that is gone was
+/// revoked.
 const TTL: i64 = 3600;
 const ALERT: [(&str, &str); 4] = [
     ("CRM_alert_kind", "fencing"),
@@ -34,7 +35,7 @@ fn alert(urls: &str, credentials: &Credentials, more: &[(&str, &str)]) -> Output
     command.envs(more.iter().copied()).output().unwrap()
 }
 
-/// Returns the keys of each lease in a list of the answer.
+/// Returns the keys of each lease in the list `list` of the output of `tandem release-locks --json`.
 fn told(output: &Output, list: &str) -> Vec<Vec<String>> {
     assert!(output.status.success(), "{output:?}");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -51,7 +52,7 @@ fn complaint(output: &Output) -> String {
 }
 
 impl Administrator {
-    /// Puts these keys with their values, all on one lease.
+    /// Puts these keys and values, all with the same new lease.
     fn puts(&mut self, pairs: &[(&str, &str)]) {
         let Self { runtime, client } = self;
         runtime.block_on(async {

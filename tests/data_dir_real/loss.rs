@@ -9,11 +9,12 @@ use tandem::adapters::data_dir;
 use crate::etcd::{Etcd, Place, Version, until};
 use crate::{each_version, present, two_voters};
 
-/// The number of trials of the plain kind for each version. In our measurements nearly all of them lost a write.
+/// The number of times that each etcd release is killed under load. In our measurements nearly every plain force then
+/// lost a write.
 const TRIALS: usize = 4;
 
-/// Writes through `leader` without pause, and kills both etcds right after an acknowledgement. Returns the acknowledged
-/// keys.
+/// Writes through `leader` for the time `load`, and kills both etcds right after an acknowledgement. Returns the
+/// acknowledged keys.
 fn killed_under_load(leader: &mut Etcd, follower: &mut Etcd, load: Duration, size: usize) -> BTreeSet<String> {
     let mut client = leader.wait();
     let began = Instant::now();
@@ -28,7 +29,7 @@ fn killed_under_load(leader: &mut Etcd, follower: &mut Etcd, load: Duration, siz
     acknowledged
 }
 
-/// Returns the number of `acknowledged` keys that a forced new cluster on `place` lacks.
+/// Forces a new cluster on the data of `place`. Returns the number of `acknowledged` keys that it lacks.
 fn lost_when_forced(place: &Place, acknowledged: &BTreeSet<String>) -> usize {
     let mut etcd = place.force_new_cluster();
     let mut client = etcd.wait();
@@ -38,7 +39,8 @@ fn lost_when_forced(place: &Place, acknowledged: &BTreeSet<String>) -> usize {
     acknowledged.difference(&found).count()
 }
 
-/// Cuts both once. Returns the losses without and with the commit index advanced.
+/// Kills two voters under load, and forces a new cluster from the follower's data. Returns the number of lost keys
+/// without and with the commit index advanced first.
 fn trial(version: &Version, root: &Path, number: usize) -> (usize, usize) {
     let root = root.join(number.to_string());
     std::fs::create_dir(&root).unwrap();

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use etcd::{Etcd, Place, Version};
 use tandem::adapters::data_dir::{self, DataDir, History};
 
-/// Returns a directory for one test's data, on a real disk.
+/// Returns a directory for the data of one test, on a real disk.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -38,7 +38,7 @@ fn present(dir: &Path) -> History {
     }
 }
 
-/// Runs `test` with every version.
+/// Runs `test` with every release of etcd, each time in a new directory.
 fn each_version(test: impl Fn(&Version, &Path)) {
     for version in etcd::versions() {
         let root = scratch();
@@ -46,7 +46,7 @@ fn each_version(test: impl Fn(&Version, &Path)) {
     }
 }
 
-/// Returns a cluster of two voters, the leader first.
+/// Starts a cluster of two voters. Returns the leader first.
 fn two_voters(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Etcd) {
     let (one, two) = (Place::new(version, root, "one"), Place::new(version, root, "two"));
     let start = |place: &Place| place.start(&[&one, &two], "new", more);
@@ -57,7 +57,7 @@ fn two_voters(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Etcd) {
     if is_second { (second, first) } else { (first, second) }
 }
 
-/// Returns the WAL file that etcd currently writes.
+/// Returns the path of the WAL file in `dir` that etcd writes to.
 fn last_wal(dir: &Path) -> PathBuf {
     let names = std::fs::read_dir(dir.join("member/wal")).unwrap().map(|entry| entry.unwrap().path());
     names.filter(|path| path.extension().is_some_and(|end| end == "wal")).max().unwrap()

@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::each_version;
 use crate::etcd::{Asker, Etcd, Place, Version, until};
 
-/// The limit for an answer, even if an etcd hangs.
+/// The time within which `tandem member` must answer, even if an etcd hangs.
 const IN_TIME: Duration = Duration::from_secs(6);
 const NEW: &str = "m9=http://127.0.0.1:9";
 
-/// Returns members `m1`, `m2` and so on, the leader first.
+/// Starts a cluster of the voters `m1`, `m2` and so on. Returns the leader first.
 pub(crate) fn cluster(version: &Version, root: &Path, count: usize) -> Vec<Etcd> {
     std::fs::create_dir_all(root).unwrap();
     let places: Vec<Place> = (1..=count).map(|number| Place::new(version, root, &format!("m{number}"))).collect();
@@ -44,7 +44,8 @@ pub(crate) fn urls(etcds: &[Etcd]) -> String {
     etcds.iter().map(|etcd| etcd.place.client_url.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the exit code and the answer. A refusal without an answer is on stderr.
+/// Runs `tandem member` with `words`. Returns the exit code and the JSON on stdout. If stdout is no JSON, returns the
+/// text on stderr.
 #[expect(clippy::disallowed_methods, reason = "the test starts the binary as an operator would")]
 pub(crate) fn tandem(words: &[&str], urls: &str) -> (i32, Value) {
     let began = Instant::now();
@@ -56,8 +57,8 @@ pub(crate) fn tandem(words: &[&str], urls: &str) -> (i32, Value) {
     (output.status.code().unwrap(), said)
 }
 
-/// Asserts that a plan is allowed if `rule` is empty, or else forbidden by that rule. Then the change itself must be
-/// refused as well.
+/// Asserts that `tandem member plan` allows a change if `rule` is empty, and otherwise forbids it by that rule. If it
+/// forbids the change, the command for the change itself must refuse it, too.
 fn plan(words: &[&str], urls: &str, rule: &str) {
     let (code, said) = tandem(&[&["plan"], words].concat(), urls);
     let (wanted_code, wanted_rule) = if rule.is_empty() { (0, Value::Null) } else { (3, Value::from(rule)) };
@@ -68,7 +69,7 @@ fn plan(words: &[&str], urls: &str, rule: &str) {
     }
 }
 
-/// Returns whether etcd itself removes a member, in one try.
+/// Returns whether etcd itself removes the member `id`, when it is asked once.
 fn etcd_removes(asker: &mut Asker, id: u64) -> bool {
     asker.runtime.block_on(asker.client.member_remove(id)).is_ok()
 }
@@ -82,7 +83,7 @@ pub(crate) fn name(etcd: &Etcd) -> &str {
     &etcd.place.name
 }
 
-/// Checks the plans while all members are alive.
+/// Asserts the answers of `tandem member list` and `plan` while all members are alive.
 fn nobody_is_dead(etcds: &[Etcd], urls: &str) {
     let (count, last) = (etcds.len(), name(&etcds[etcds.len() - 1]));
     let (code, listed) = tandem(&["list"], urls);
@@ -109,7 +110,8 @@ fn nobody_is_dead(etcds: &[Etcd], urls: &str) {
     assert!(code == 1 && why.as_str().is_some_and(|why| why.contains("no member is called 'm7'")), "{why}");
 }
 
-/// Checks a learner that never starts: a second learner is refused, and it can be removed at once.
+/// Asserts the plans while a learner is listed that never starts. A second learner is refused, and the first can be
+/// removed at once.
 fn a_learner_waits(etcds: &[Etcd], urls: &str) {
     const URL: &str = "http://127.0.0.1:10";
     let mut asker = etcds[0].client();
@@ -127,7 +129,8 @@ fn a_learner_waits(etcds: &[Etcd], urls: &str) {
     asker.remove(learner);
 }
 
-/// Kills the last member, and checks the plans. `removes` is true if etcd itself then lets a healthy member be removed.
+/// Kills the last member, and asserts the plans after that. `removes` is true if etcd itself then removes a healthy
+/// member.
 fn one_is_dead(etcds: &mut [Etcd], urls: &str, rule: &str, removes: bool) {
     let last = etcds.len() - 1;
     etcds[last].kill();
@@ -191,7 +194,8 @@ fn of_two_members_neither_may_go_and_etcd_lets_the_healthy_one_go() {
     });
 }
 
-/// The member's kernel accepts connections, and its process does not answer.
+/// Asserts that a member that hangs counts as unhealthy, and delays no command. Its kernel accepts connections, but its
+/// process does not answer.
 #[test]
 fn a_member_that_hangs_is_not_healthy_and_keeps_nobody_waiting() {
     each_version(|version, root| {

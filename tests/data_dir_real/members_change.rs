@@ -17,7 +17,7 @@ use crate::scratch;
 const PATIENCE: Duration = Duration::from_secs(60);
 const UNDER_WAY: &str = "another change is under way";
 
-/// A running command, killed when dropped.
+/// A `tandem member` command that runs. It is killed when this is dropped.
 struct Tool {
     child: Child,
     lines: Receiver<String>,
@@ -36,7 +36,7 @@ impl Tool {
         Self { child, lines, heard: Vec::new() }
     }
 
-    /// Waits for a line with `text`. Returns `None` if the command ends before.
+    /// Waits for a line of the command's output that contains `text`. Returns `None` if the command ends before that.
     fn says(&mut self, text: &str) -> Option<String> {
         let began = Instant::now();
         loop {
@@ -53,7 +53,7 @@ impl Tool {
         }
     }
 
-    /// Returns its exit code and all of its output.
+    /// Waits until the command ends. Returns its exit code and all of its output.
     fn ends(mut self) -> (i32, String) {
         assert_eq!(self.says("\0"), None);
         let mut complaint = String::new();
@@ -69,7 +69,7 @@ impl Drop for Tool {
     }
 }
 
-/// Starts a command as soon as the lock of a killed one has expired, and waits until it prints `text`.
+/// Starts a command again and again until the lock of a killed one has expired. Returns it once it prints `text`.
 fn called_again(words: &[&str], urls: &str, text: &str) -> Tool {
     let began = Instant::now();
     loop {
@@ -83,7 +83,7 @@ fn called_again(words: &[&str], urls: &str, text: &str) -> Tool {
     }
 }
 
-/// Tests all versions at the same time, each in a thread of its own, because the tests mostly wait.
+/// Runs `test` with all releases of etcd at the same time, each in a thread of its own, because the tests mostly wait.
 fn each_version_at_once(test: impl Fn(&Version, &Path) + Sync) {
     std::thread::scope(|scope| {
         for version in etcd::versions() {
@@ -96,7 +96,8 @@ fn each_version_at_once(test: impl Fn(&Version, &Path) + Sync) {
     });
 }
 
-/// Returns the name and role of each member, and the leader. Members without a name are called `-`.
+/// Returns the name and role of each member of the cluster, and the leader's name. A member without a name is called
+/// `-`.
 fn members(urls: &str) -> (Vec<String>, String) {
     let (_, listed) = tandem(&["list"], urls);
     let word = |member: &Value, key: &str| member[key].as_str().unwrap().to_owned();
@@ -120,7 +121,7 @@ fn healthy(urls: &str, count: usize) {
     });
 }
 
-/// Adds a member by the command, and starts it with the printed settings.
+/// Adds a member with `tandem member add`, and starts it with the settings that the command prints.
 fn add(etcds: &mut Vec<Etcd>, version: &Version, root: &Path, called: &str) {
     let place = Place::new(version, root, called);
     let new = format!("{called}={}", place.peer_url);
@@ -165,7 +166,7 @@ fn one_voter_becomes_two_and_three_and_two_again() {
     });
 }
 
-/// Checks wrong input: each command ends at once, with one sentence.
+/// Asserts that each command with wrong input ends at once, with one sentence.
 fn wrong_input(all: &str) {
     for (words, code, why) in [
         (&["remove", "m7"][..], 1, "no member is called 'm7'"),
@@ -218,8 +219,8 @@ fn a_replacement_that_is_killed_after_each_step_and_called_again_ends_the_same()
     });
 }
 
-/// One of five is dead, and is removed first, because etcd itself adds no member next to it. The command is killed
-/// between the two steps.
+/// Asserts that a dead member of five is replaced although the command is killed between the two steps. The dead member
+/// is removed first, because etcd itself adds no member next to it.
 #[test]
 fn a_dead_one_of_five_is_replaced_and_may_be_cut_off_once_it_is_gone() {
     each_version_at_once(|version, root| {

@@ -9,7 +9,7 @@ use tandem::os::clock;
 use crate::etcd::{Asker, Etcd, Place, Version, until};
 use crate::{each_version, present};
 
-/// Returns a cluster of one.
+/// Starts a cluster of one member. Returns it with a client.
 pub(crate) fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Asker) {
     let place = Place::new(version, root, "one");
     let mut etcd = place.start(&[&place], "new", more);
@@ -17,7 +17,7 @@ pub(crate) fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Ask
     (etcd, client)
 }
 
-/// Adds a learner to the cluster of `voter`, and waits until it has all data.
+/// Adds a learner to the cluster of `voter`, and waits until the learner has all data. Returns the learner with its id.
 pub(crate) fn with_learner(
     version: &Version,
     root: &Path,
@@ -33,13 +33,13 @@ pub(crate) fn with_learner(
     (learner, id)
 }
 
-/// Waits until the data of `etcd` reaches the leader's index.
+/// Waits until the data dir of `etcd` reaches the leader's last index.
 pub(crate) fn caught_up(client: &mut Asker, etcd: &Etcd) {
     let index = client.status().unwrap().raft_index();
     until("the data to catch up", || (present(&etcd.place.dir).last_index >= index).then_some(()));
 }
 
-/// Returns a voter, and its former fellow voter, which has been removed.
+/// Starts a cluster of two voters, and removes one. Returns the voter that is left with a client, and the removed one.
 pub(crate) fn with_departed(version: &Version, root: &Path) -> (Etcd, Asker, Etcd) {
     let (voter, mut client) = alone(version, root, &[]);
     let (mut departed, id) = with_learner(version, root, &voter, &mut client, &[]);
@@ -226,7 +226,7 @@ fn half_of_a_members_data_is_broken_for_etcd_and_for_us() {
     });
 }
 
-/// Deletes the `.snap` files of a data dir.
+/// Deletes the `.snap` files of a member's data dir. Returns their number.
 fn without_snapshot_files(place: &Place) -> usize {
     let names = std::fs::read_dir(place.dir.join("member/snap")).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = names.filter(|path| path.extension().is_some_and(|end| end == "snap")).collect();
@@ -236,7 +236,7 @@ fn without_snapshot_files(place: &Place) -> usize {
     files.len()
 }
 
-/// Replaces the cluster's version in the database by one of the same length.
+/// Replaces the cluster's version in the member's database with another one of the same length.
 fn of_version(place: &Place, from: &str, to: &str) {
     let path = place.dir.join("member/snap/db");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -250,8 +250,9 @@ fn of_version(place: &Place, from: &str, to: &str) {
     std::fs::write(&path, bytes).unwrap();
 }
 
-/// A log with its beginning needs no snapshot. A purged log needs one: from a file for etcd up to 3.6, or from the
-/// WAL's own record for etcd 3.7.
+/// Asserts that data without its snapshot files is read exactly if etcd can start from it. A log with its beginning
+/// needs no snapshot. A purged log needs one: from a file for etcd up to 3.6, or from the WAL's own record for etcd
+/// 3.7.
 #[test]
 fn data_without_snapshot_files_is_read_as_etcd_reads_it() {
     each_version(|version, root| {
@@ -289,7 +290,8 @@ fn data_without_snapshot_files_is_read_as_etcd_reads_it() {
     });
 }
 
-/// The disk reported the end of the log as written, and lost it.
+/// Asserts that a member with a database ahead of its log starts next to its peer, and that its commit index cannot be
+/// advanced. The test cuts off the end of the log, as a disk does that lost what it had reported as written.
 #[test]
 fn a_database_ahead_of_its_log_goes_on_beside_its_peer_and_is_not_advanced() {
     each_version(|version, root| {

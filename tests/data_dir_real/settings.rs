@@ -15,10 +15,10 @@ use crate::etcd::{Place, Version, versions};
 use crate::scratch;
 
 /// The time in which an etcd with a bad configuration exits, on a busy machine. An etcd that waits for a long election
-/// keeps running, and serves no client.
+/// keeps running, but serves no client.
 const LIVES: Duration = Duration::from_secs(4);
 
-/// A setting's lowest and highest value, and one that the agent refuses.
+/// A setting of etcd: its name, its lowest and highest value, and a value that the agent refuses.
 struct Row(&'static str, &'static str, &'static str, &'static str);
 
 const CIPHERS: &str = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384";
@@ -91,7 +91,8 @@ const ROWS: &[Row] = &[
     Row("txn-mode-write-with-shared-buffer", "false", "true", "perhaps"),
 ];
 
-/// Odd values that an etcd accepts silently, as another value or as none. The agent is stricter.
+/// The settings with an odd value that an etcd release accepts silently, as another value or as none. The agent refuses
+/// these values.
 const TAKEN_BY_ETCD: &[(&str, &str)] = &[
     ("3.4", "metrics"),
     ("3.5", "backend-bbolt-freelist-type"),
@@ -104,13 +105,14 @@ fn release(version: &Version) -> Release {
     Release { minor: version.number.rsplit('.').next().unwrap().parse().unwrap(), patch: 0 }
 }
 
-/// Returns the lines of the configuration. A setting that this release does not know has none.
+/// Returns the lines that a configuration file of this release has for the settings. A setting that the release does
+/// not know has none.
 fn lines(settings: &[Setting], release: Release) -> Vec<String> {
     let (lines, _) = settings::render(settings, release);
     lines.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
-/// Replaces a placeholder for a port by a free port.
+/// Returns `value` with a free port in place of the word `PORT`.
 fn with_port(value: &str) -> String {
     if !value.contains("PORT") {
         return value.to_owned();
@@ -123,7 +125,7 @@ fn parsed(name: &str, value: &str) -> Setting {
     settings::parse(&format!("{name}={}", with_port(value))).unwrap_or_else(|error| panic!("refused: {error}"))
 }
 
-/// Returns whether an etcd with `lines` in its configuration serves, or at least keeps running.
+/// Returns whether an etcd with `lines` in its configuration serves, or at least keeps running for [`LIVES`].
 fn lives(version: &Version, root: &Path, name: &str, lines: &[String]) -> bool {
     let place = Place::new(version, root, name);
     let mut text = String::new();
@@ -149,7 +151,7 @@ fn lives(version: &Version, root: &Path, name: &str, lines: &[String]) -> bool {
     true
 }
 
-/// Returns whether a client gets an answer, which requires that the server is ready.
+/// Returns whether the etcd at `address` answers an HTTP request, which requires that it is ready.
 fn answers(address: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let mut answer = [0; 12];
@@ -171,7 +173,8 @@ fn parsed_name(row: &str) -> String {
     parsed(name, lowest).name().to_owned()
 }
 
-/// Tests the lowest values together, and the highest ones: an etcd that rejects one of them exits.
+/// Asserts that etcd accepts the lowest values of all settings together, and the highest ones. An etcd that rejects one
+/// of them exits.
 #[test]
 fn etcd_takes_the_lowest_and_the_highest_value_that_the_agent_takes() {
     for version in versions() {
@@ -209,7 +212,7 @@ fn what_the_agent_refuses_etcd_ends_at_or_is_known_to_take() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Returns the line with another value, as a number if it is one.
+/// Returns a line of a configuration file with another value, without quotes if the value is a number.
 fn with_value(line: &str, value: &str) -> String {
     let number = value.parse::<i128>().is_ok() || value == "true";
     let value = if number { value.to_owned() } else { format!("{value:?}") };
@@ -221,7 +224,7 @@ fn with_value(line: &str, value: &str) -> String {
     }
 }
 
-/// Each value is valid, but not together with the others.
+/// Asserts that etcd exits with settings that the agent refuses together. Each value alone is valid.
 #[test]
 fn etcd_ends_at_what_does_not_fit_together() {
     let version = &versions()[1];

@@ -12,7 +12,7 @@ use super::proxy::Proxy;
 use crate::each_version;
 use crate::etcd::{Etcd, Place, Version};
 
-/// Returns a member that the other one reaches only through a proxy, with the address where it really listens.
+/// Returns a member that the other one reaches only through a proxy, the URL where the member listens, and the proxy.
 fn behind_a_proxy(version: &Version, root: &std::path::Path, name: &str) -> (Place, String, Proxy) {
     let mut place = Place::new(version, root, name);
     let listens = place.peer_url.clone();

@@ -13,7 +13,7 @@ use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};
 use crate::each_version;
 use crate::etcd::{Etcd, Version, until};
 
-/// The steps after which a vote proxy may end.
+/// The steps of a vote proxy after which the tests end it.
 const STEPS: [ProxyStep; 7] = [
     ProxyStep::Look,
     ProxyStep::Attach,
@@ -24,8 +24,8 @@ const STEPS: [ProxyStep; 7] = [
     ProxyStep::Remove,
 ];
 
-/// Starts a pair, kills one under writers, and ends a vote proxy after `step`. Returns the writes that were
-/// acknowledged until then.
+/// Starts two voters, kills one while clients write, and ends a vote proxy after `step`. Returns both, and the keys
+/// that were acknowledged until then.
 fn ended_after(step: ProxyStep, version: &Version, root: &Path) -> (Survivor, Etcd, BTreeSet<String>) {
     let (survivor, mut dead) = Pair::start(version, root).split(true);
     let writers = Writers::start(&[(&survivor.etcd, "a"), (&dead, "b")]);
@@ -60,8 +60,8 @@ fn a_second_vote_proxy_finishes_what_a_first_one_began() {
     });
 }
 
-/// If our etcd is killed before the next write, it may wait for the dead member's vote once more. Then another vote
-/// proxy casts it.
+/// Asserts that a second vote proxy helps a survivor that was killed right after the first one had finished. Before its
+/// next write, such an etcd may wait for the dead member's vote once more.
 #[test]
 fn a_survivor_that_is_killed_at_once_is_helped_by_another_vote_proxy() {
     each_version(|version, root| {
@@ -102,7 +102,8 @@ fn the_restart_as_a_cluster_of_one_is_always_left() {
     });
 }
 
-/// The member was not dead but frozen, and wakes up after some step.
+/// Asserts that a frozen member that wakes up during a vote proxy's work is still a member, and that the proxy then
+/// gives up.
 #[test]
 fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() {
     each_version(|version, root| {
@@ -134,7 +135,8 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
     });
 }
 
-/// The member's node was not fenced at all, and restarts it while the vote proxy is attached.
+/// Asserts that a member that is restarted while the vote proxy is attached is still a member. That happens if its node
+/// was not fenced at all.
 #[test]
 fn a_member_that_is_started_again_has_its_seat_back() {
     each_version(|version, root| {

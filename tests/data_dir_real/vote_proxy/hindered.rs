@@ -14,14 +14,14 @@ use super::pair::{Pair, Survivor, WITHIN};
 use crate::each_version;
 use crate::etcd::{Asker, Etcd, until};
 
-/// The time for which the pair lacks one of its members before the vote proxy runs.
+/// The time for which one of two members is dead before the vote proxy runs.
 const ALONE: Duration = Duration::from_millis(1500);
-/// The smallest quota, which is soon exceeded.
+/// The smallest quota of etcd's database, in bytes, so that the test soon exceeds it.
 const QUOTA: &str = "4194304";
-/// The limit for a vote proxy, which includes the time in which it notices that its own limit has passed.
+/// The time within which a vote proxy must end. It includes the time in which it notices that its own limit has passed.
 const IN_TIME: Duration = Duration::from_secs(5);
 
-/// Runs a vote proxy with a caller's retries. Returns its result, and asserts that it ended in time.
+/// Runs a vote proxy for `survivor`, again after each move of the term, and asserts that each try ended in time.
 fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
     let one = |wish: &_| {
         let began = Instant::now();
@@ -32,7 +32,7 @@ fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
     survivor.looking_anew(one)
 }
 
-/// Writes until etcd has no space. Returns the acknowledged keys.
+/// Writes to etcd until its database is full. Returns the acknowledged keys.
 fn fill(etcd: &Etcd) -> BTreeSet<String> {
     let mut asker = etcd.client();
     let mut acknowledged = BTreeSet::new();
@@ -73,12 +73,12 @@ fn an_etcd_without_room_is_taken_over_and_says_so_still() {
     });
 }
 
-/// The number of writes in flight, and the size of each.
+/// The number of writes that the test sends at once (`IN_FLIGHT`), and the size of each in bytes (`WEIGHT`).
 const IN_FLIGHT: usize = 3000;
 const WEIGHT: usize = 20_000;
 
-/// Sends all writes at once to `etcd`, and ends `dead` in the middle. The thread returns the keys that were finally
-/// acknowledged.
+/// Sends [`IN_FLIGHT`] writes at once to `etcd`, and kills `dead` in the middle. The returned thread yields the keys
+/// that were acknowledged.
 fn burst(etcd: &Etcd, dead: &mut Etcd) -> std::thread::JoinHandle<BTreeSet<String>> {
     let url = etcd.place.client_url.clone();
     let (began, begun) = std::sync::mpsc::channel();
@@ -131,7 +131,7 @@ fn a_long_queue_of_entries_is_taken_along() {
     });
 }
 
-/// An strace that delays every sync of a process, and ends when dropped.
+/// A process of `strace` that delays every sync of an etcd. It ends when this is dropped.
 struct SlowSyncs(Child);
 
 impl SlowSyncs {
@@ -165,8 +165,8 @@ impl Drop for SlowSyncs {
     }
 }
 
-/// etcd answers only after its log is on the disk, so the vote proxy cannot complete within three seconds. It gives up,
-/// and the next one, or a start, completes its work: here both, one after the other.
+/// Asserts that a vote proxy gives up on a disk that syncs in three seconds, and that a later one completes its work.
+/// etcd answers only after its log is on the disk, so the first one cannot complete in time.
 #[test]
 fn a_disk_that_syncs_in_three_seconds_is_not_waited_for() {
     each_version(|version, root| {

@@ -15,21 +15,22 @@ use tandem::os::clock;
 use crate::auth;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
-/// The time that an action gives to a vote proxy.
+/// The time limit that the agent's action gives to a vote proxy.
 pub(crate) const WITHIN: Duration = Duration::from_secs(3);
-/// The number of a caller's retries after the term has moved. Without pre-vote every failed election moves it.
+/// The number of times that a vote proxy is tried again after the term has moved. Without pre-vote every failed
+/// election moves it.
 const LOOKS: u32 = 5;
 
-/// Two voters that authenticate each other by TLS.
+/// Two etcd voters that run and authenticate each other by TLS.
 pub(crate) struct Pair {
     pub(crate) leader: Etcd,
     pub(crate) follower: Etcd,
     pub(crate) credentials: Credentials,
-    /// The arguments of both.
+    /// The arguments that both etcds are started with.
     pub(crate) more: Vec<String>,
 }
 
-/// Returns the arguments for TLS between the peers.
+/// Returns etcd's arguments for TLS between the two members, and for short elections.
 fn peer_tls(credentials: &Credentials) -> Vec<String> {
     let file = |path: &Path| path.display().to_string();
     let Credentials { trusted_ca_file, cert_file, key_file } = credentials;
@@ -50,7 +51,7 @@ fn peer_tls(credentials: &Credentials) -> Vec<String> {
     .to_vec()
 }
 
-/// Returns a place for a member with a TLS peer URL.
+/// Returns a member with an `https` peer URL.
 pub(crate) fn place(version: &Version, root: &Path, name: &str) -> Place {
     let mut place = Place::new(version, root, name);
     place.peer_url = place.peer_url.replace("http://", "https://");
@@ -66,7 +67,7 @@ impl Pair {
         Self::start_with(version, root, &[])
     }
 
-    /// Starts a pair with these additional arguments.
+    /// Starts the two voters with the arguments `besides` in addition to those for TLS.
     pub(crate) fn start_with(version: &Version, root: &Path, besides: &[&str]) -> Self {
         let (credentials, _) = auth::certificates(root);
         let mut more = peer_tls(&credentials);
@@ -77,7 +78,7 @@ impl Pair {
         Self { leader, follower, credentials, more }
     }
 
-    /// Returns the member that survives, and the one that dies.
+    /// Returns the two members as the one that will survive and the one that will die.
     pub(crate) fn split(self, leader_dies: bool) -> (Survivor, Etcd) {
         let Self { leader, follower, credentials, more } = self;
         let (etcd, dead) = if leader_dies { (follower, leader) } else { (leader, follower) };
@@ -87,7 +88,7 @@ impl Pair {
     }
 }
 
-/// Returns both, the leader first.
+/// Returns both etcds, the leader first.
 pub(crate) fn in_order(mut one: Etcd, mut two: Etcd) -> (Etcd, Etcd) {
     let leader = one.wait().status().unwrap().leader();
     let second = two.wait().status().unwrap().header().unwrap().member_id();
@@ -98,7 +99,7 @@ pub(crate) fn own_id(etcd: &Etcd) -> u64 {
     etcd.client().status().unwrap().header().unwrap().member_id()
 }
 
-/// An etcd that loses its peer.
+/// The member that survives the death of its peer.
 pub(crate) struct Survivor {
     pub(crate) etcd: Etcd,
     pub(crate) place: peer::Place,
@@ -116,7 +117,7 @@ impl Survivor {
         Wish { cluster_id: seen.cluster_id, me: self.me, dead: self.dead, term, applied }
     }
 
-    /// Runs the vote proxy with a caller's retries.
+    /// Runs a vote proxy for this member, again after each move of the term, and fails if it does not succeed.
     pub(crate) fn vote_proxy(&self) -> Taken {
         self.try_vote_proxy().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -125,7 +126,7 @@ impl Survivor {
         self.looking_anew(|wish| peer::vote_proxy(&self.place, wish, WITHIN))
     }
 
-    /// Runs the vote proxy up to the end of `step`.
+    /// Runs a vote proxy for this member that ends itself after `step`.
     pub(crate) fn vote_proxy_up_to(&self, step: ProxyStep) -> GivenUp {
         let ended = self.looking_anew(|wish| self.up_to(wish, step)).unwrap_err();
         assert!(ended.step == step && ended.why.starts_with("ended here"), "{ended}");
@@ -136,7 +137,8 @@ impl Survivor {
         peer::vote_proxy_while(&self.place, wish, WITHIN, &mut |step| step != last)
     }
 
-    /// Retries with the term that our etcd reports. That is safe here because the dead member really is dead.
+    /// Calls `attempt` again after each move of the term, with the term that etcd reports. That is safe here, because
+    /// the peer really is dead.
     pub(crate) fn looking_anew(&self, attempt: impl Fn(&Wish) -> Result<Taken, GivenUp>) -> Result<Taken, GivenUp> {
         let mut wish = self.wish();
         let mut outcome = attempt(&wish);
@@ -153,20 +155,20 @@ impl Survivor {
         members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect()
     }
 
-    /// Writes to its log without needing space, which syncs earlier decisions to its disk.
+    /// Has etcd write a log entry that needs no space in the database. The write syncs earlier decisions to the disk.
     pub(crate) fn writes_its_log(&self) {
         let Asker { runtime, client } = &mut self.etcd.client();
         runtime.block_on(client.alarm(AlarmAction::Get, AlarmType::None, None)).unwrap();
     }
 
-    /// Kills it, and starts it normally.
+    /// Kills the member's etcd, and starts it without special arguments.
     pub(crate) fn restart(&mut self) {
         self.etcd.kill();
         self.etcd = self.etcd.place.run(&borrowed(&self.more));
         self.etcd.wait();
     }
 
-    /// Asserts that all of these keys exist.
+    /// Asserts that no acknowledged key is lost.
     pub(crate) fn has_all(&mut self, acknowledged: &BTreeSet<String>) {
         let keys: BTreeSet<String> = self.etcd.wait().keys("w/").into_iter().collect();
         let lost: Vec<&String> = acknowledged.difference(&keys).collect();
@@ -174,10 +176,10 @@ impl Survivor {
     }
 }
 
-/// Acknowledged keys with their times.
+/// The keys that etcd has acknowledged, each with its time.
 type Acknowledged = Vec<(Instant, String)>;
 
-/// Threads that each write to an etcd, one key after the other.
+/// Client threads that write to one or more etcds, each of them one key after the other.
 pub(crate) struct Writers {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Acknowledged>>,

@@ -11,12 +11,12 @@ use crate::each_version;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
 const LEASE_S: i64 = 30;
-/// The time that fencing of the dead member's node takes.
+/// The time between the death of a member and the vote proxy, as fencing would take it.
 const FENCED: Duration = Duration::from_millis(2500);
-/// The longest acceptable time of a write, on a busy machine.
+/// The longest time from the vote proxy's start to the next acknowledged write, on a busy machine.
 const AT_MOST: Duration = Duration::from_secs(2);
 
-/// Waits until the watch has reported `revision`. Returns the number of its events.
+/// Waits until a watch has reported the change with this revision. Returns the number of reported changes.
 fn count(asker: &mut Asker, stream: &mut etcd_client::WatchStream, revision: i64) -> usize {
     let counting = async {
         let mut seen = 0;
@@ -44,7 +44,7 @@ struct Client {
 }
 
 impl Client {
-    /// Returns a client with a lease and a watch, on the etcd that will survive.
+    /// Returns a client that has a lease and a watch on the etcd that will survive.
     fn of(etcd: &Etcd) -> Self {
         let mut asker = etcd.client();
         let lease = asker.runtime.block_on(asker.client.lease_grant(LEASE_S, None)).unwrap().id();
@@ -56,7 +56,7 @@ impl Client {
         Self { asker, lease, stream, since }
     }
 
-    /// Asserts that the lease is alive, and that the watch has reported every write.
+    /// Asserts that the client's lease is alive, and that its watch has reported every write.
     fn has_noticed_nothing(&mut self) {
         let Self { asker, lease, stream, since } = self;
         let options = LeaseTimeToLiveOptions::new();
@@ -108,7 +108,8 @@ fn a_survivor_that_led_goes_on_and_nothing_is_lost() {
     each_version(|version, root| take_over(version, Pair::start(version, root), false));
 }
 
-/// Fencing may end before the old leader has noticed anything: then it still leads when the vote proxy runs.
+/// Asserts that a vote proxy also helps a leader that has not noticed yet that its follower is dead. Fencing may end
+/// before the leader notices.
 #[test]
 fn a_survivor_that_still_leads_goes_on() {
     each_version(|version, root| {
