@@ -12,7 +12,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/redfish")
 }
 
-/// Returns the resources of a captured BMC, by URI.
+/// Returns the resources of a captured BMC as pairs of URI and JSON body.
 pub(crate) fn capture(name: &str) -> Vec<(String, String)> {
     let root = fixtures().join(name);
     let mut found = Vec::new();
@@ -32,8 +32,8 @@ pub(crate) fn capture(name: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A captured BMC: the code for `status`, the output of `list`, the target of `off` (without a selector), and the
-/// allowed types.
+/// A captured BMC with what the fence agent makes of it: the exit code of `status`, the output of `list`, and the URI to which
+/// `off` posts. That URI is `None` if the agent needs a selector (`plug`).
 pub(crate) struct Captured {
     pub(crate) name: &'static str,
     status: i32,
@@ -122,7 +122,8 @@ pub(crate) const CAPTURED: &[Captured] = &[
     },
 ];
 
-/// Returns the first reset that `off` posts to a captured BMC, which never changes its power.
+/// Returns the URI and the body of the first reset that `off` posts to a captured BMC, or `None` if it posts none. The BMC never
+/// changes its power.
 fn first_reset(capture_name: &str, plug: Option<&str>) -> Option<(String, Value)> {
     let mut world = World::of(Vec::new());
     world.fixed = capture(capture_name);

@@ -16,7 +16,7 @@ use crate::bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup,
 const DEVICE: &str = "fence-node2";
 const PASSWORD: &str = "s3cret-pass";
 
-/// Returns two healthy nodes. node2's machine is the emulated one.
+/// Returns a cluster of two healthy nodes. The emulated BMC controls node2's machine.
 fn cluster() -> Cluster {
     let mut cluster: Cluster = serde_json::from_str(include_str!("../fixtures/fencing/healthy.json")).unwrap();
     let Some(Fact::Known(collected)) = cluster.collected.get_mut("node2") else { panic!("nothing of node2") };
@@ -24,7 +24,8 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// Returns the findings about node2's device with the options of `call`, and all of their evidence.
+/// Returns the findings of `tandem fencing check` about node2's device, with the options of `call`. Also returns all that was
+/// found, as text.
 fn checked(cluster: &Cluster, call: &Call) -> (Checked, String) {
     let found =
         examine::device_within(examine::LONGEST, true, &call.clone().without("action").input(), Some("node2"), None);
@@ -72,7 +73,8 @@ fn of_a_bmc_that_is_well_nothing_is_said_and_nothing_is_posted() {
     }
 }
 
-/// A planted fault: the finding, words of its sentence or command, the BMC, and the device's options.
+/// A planted fault: the id of the finding, words of its sentence or command, the emulated BMC, and the change of the device's
+/// options.
 type Planted = (&'static str, &'static str, fn() -> Server, fn(Call) -> Call);
 
 #[rustfmt::skip]
@@ -126,7 +128,7 @@ fn set_monitor_timeout(cluster: &mut Cluster, millis: u64) {
     device.resource.operations = vec![("monitor".to_owned(), 60_000, millis)];
 }
 
-/// This BMC sends back the request, password and headers included, in its error and in its system.
+/// Asserts that no password gets into the findings, although the BMC sends back the whole request in its errors.
 #[test]
 fn what_a_bmc_sends_back_of_a_secret_is_in_no_answer() {
     for (path, status) in [("Systems", 400), ("Systems", 403), ("Accounts", 400)] {
@@ -138,7 +140,7 @@ fn what_a_bmc_sends_back_of_a_secret_is_in_no_answer() {
     }
 }
 
-/// A device with a map that names a system for each node is queried for the node's system.
+/// Asserts that a device that has a map from nodes to systems is asked for the system of the node.
 #[test]
 fn a_node_is_looked_for_under_its_plug() {
     let server = Server::with_world(World::of(vec![System::new("a"), System::new("b")]));

@@ -64,7 +64,7 @@ fn no_flag_is_proven_where_the_bmc_does_not_do_what_fencing_needs() {
     assert!(server.requests().iter().all(|request| request.starts_with("GET ")));
 }
 
-/// A captured BMC: the idle seconds after which it ends a session, and whether its systems have a locate light.
+/// A captured BMC: its name, the seconds after which it ends an idle session, and whether its systems have a locate light.
 const KNOWN: [(&str, u64, bool); 11] = [
     ("dell-idrac9-r750", 1800, true),
     ("dmtf-public-rackmount1", 30, true),
@@ -79,8 +79,8 @@ const KNOWN: [(&str, u64, bool); 11] = [
     ("supermicro-x13-sys821ge", 300, true),
 ];
 
-/// No capture has a list of sessions. As captured, none offers a flag, with or without a light. With a list at the URI
-/// in its root, a session is one.
+/// Asserts that a captured BMC offers a session as the flag of a fence race only if its service root names a list of sessions.
+/// The captures contain no such list. A locate light is never offered.
 #[test]
 fn each_captured_bmc_offers_a_session_where_its_root_says_and_no_light() {
     assert_eq!(KNOWN.map(|(name, ..)| name).to_vec(), CAPTURED.iter().map(|one| one.name).collect::<Vec<_>>());

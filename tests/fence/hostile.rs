@@ -404,7 +404,7 @@ fn what_must_not_be_sent_twice_never_meets_a_dead_connection() {
     });
 }
 
-/// Returns an answer with the system, compressed although the agent asked for plain text.
+/// Returns an answer with a system's JSON that is compressed, although the agent asked for plain text.
 fn packed(system: &str) -> Misbehaviour {
     let mut body = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     body.write_all(system.as_bytes()).unwrap();

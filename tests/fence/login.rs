@@ -18,7 +18,7 @@ fn accessible_by(access: Access) -> World {
     World { access, ..World::one_system() }
 }
 
-/// Returns the number of passwords that the BMC received, right or wrong.
+/// Returns the number of times that the BMC received a password, right or wrong.
 fn attempts(server: &Server) -> usize {
     let world = server.world();
     let basic = world.log.iter().filter(|request| request.header("Authorization").is_some());
@@ -26,7 +26,7 @@ fn attempts(server: &Server) -> usize {
     basic.filter(|request| request.path != "/redfish/v1").count() + logins.count()
 }
 
-/// Returns the numbers of sessions that were opened, and that are still open.
+/// Returns the number of sessions that were opened on the BMC, and the number of those that are still open.
 fn sessions(server: &Server) -> (usize, usize) {
     let world = server.world();
     (world.sessions_opened, world.sessions.len())
@@ -112,7 +112,8 @@ fn a_session_is_deleted_wherever_it_says_where_it_is() {
     });
 }
 
-/// A session without a URI cannot be deleted. The BMC ends it when it has been idle long enough.
+/// Asserts that the agent logs a warning about a session without a URI, which it cannot delete. The BMC ends such a session when
+/// it has been idle for long enough.
 #[test]
 fn a_session_that_says_nothing_is_told_of() {
     let server = Server::with_world(World { session_says: SessionSays::Nothing, ..accessible_by(Access::Session) });

@@ -17,8 +17,7 @@ use crate::power::{put_into_chassis, resets, world};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Makes a fencer with one device power node2 off, as `tandem member replace node2` does. Returns the reason of a
-/// failure.
+/// Has a fencer with one device power node2 off, as `tandem member replace node2` does. Returns the reason if that fails.
 fn fence(server: &Server) -> Result<(), String> {
     let dir = tempfile::tempdir().unwrap();
     let (tool, options) = (dir.path().join("stonith_admin"), dir.path().join("options"));
@@ -58,8 +57,8 @@ fn a_bmc_that_says_off_and_contradicts_itself_proves_no_machine_off() {
     assert_eq!(fence(&server), Ok(()), "a reset that is accepted is a proof");
 }
 
-/// Asserts that a status answers Off. If `is_contradicted`, it also logs a warning, which a verbose agent prints on
-/// standard error.
+/// Asserts that the agent's `status` reports OFF. If `is_contradicted` is true, the agent must also log that the chassis reports
+/// On.
 fn is_off(server: &Server, is_contradicted: bool) {
     let output = Call::new(server, "status").set("verbose", "1").run();
     assert_eq!((output.code, output.stdout.trim_end()), (2, "Status: OFF"), "{output:?}");

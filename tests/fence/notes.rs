@@ -16,7 +16,7 @@ use crate::bmc::{Fault, Misbehaviour, Server, System, World};
 
 const WHO: Curiosity = Curiosity { account: true, flag: false };
 
-/// Runs `call`, and keeps its notes in `directory`.
+/// Performs the fence action of `call`, and stores what it learned about the BMC in `directory`.
 fn kept(call: &Call, action: &str, directory: &Path) -> Run {
     let given = input::from_lines(&call.clone().set("action_timeout", "10").input());
     let config = Config::read(Action::parse(Some(action)).unwrap(), &given, Environment::default()).unwrap();
@@ -31,7 +31,7 @@ fn read(directory: &Path, server: &Server, system: &str) -> BmcNote {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// Returns an HTTP date this many seconds from now.
+/// Returns the time in `ahead` seconds in the format of an HTTP header.
 fn date(ahead: i64) -> String {
     let at = i64::try_from(clock::wall_seconds()).unwrap() + ahead;
     let at = time::OffsetDateTime::from_unix_timestamp(at).unwrap();
@@ -117,7 +117,8 @@ fn each_system_of_a_dynamic_plug_has_a_note() {
     }
 }
 
-/// This BMC sends back the request in all texts of its system.
+/// Asserts that the stored notes about a BMC contain no password or token, although the BMC sends them back in its system and in
+/// its errors.
 #[test]
 fn no_secret_comes_into_a_note() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,7 +141,8 @@ fn no_secret_comes_into_a_note() {
     }
 }
 
-/// The directory is replaced by a file, is on a full file system, or is missing.
+/// Asserts that a monitor succeeds in time although its notes about the BMC cannot be stored. The directory is a file, is below
+/// `/proc`, or is missing.
 #[test]
 fn where_a_note_cannot_be_written_the_monitor_is_as_good_and_as_fast() {
     let server = Server::start();

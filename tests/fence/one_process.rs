@@ -31,39 +31,40 @@ fn config(server: &Server, action: &str, action_timeout: u32) -> Config {
     Config::read(action, &input::from_lines(&call.input()), Environment::default()).unwrap()
 }
 
-/// Returns a BMC that supports only sessions.
+/// Returns a BMC that supports sessions, and no basic authentication.
 fn of_sessions() -> World {
     World { access: Access::Session, ..World::one_system() }
 }
 
-/// Returns the numbers of sessions that were opened, and that are still open.
+/// Returns the number of sessions that were opened on the BMC, and the number of those that are still open.
 fn sessions(server: &Server) -> (usize, usize) {
     let world = server.world();
     (world.sessions_opened, world.sessions.len())
 }
 
-/// Fences, and returns the session handle, with which a caller that ends the process can log out.
+/// Performs a fence action in this process. Also returns the handle of its session, with which a caller that ends the action
+/// early can log out.
 fn fenced(server: &Server, action: &str) -> Result<(Ending, Option<SessionHandle>), Error> {
     let (send, receive) = mpsc::channel();
     let ending = fence::run(&config(server, action, 20), None, move |session| send.send(session).unwrap())?;
     Ok((ending, receive.try_recv().ok()))
 }
 
-/// Installs a podman without a container, which answers after this many seconds.
+/// Installs a fake `podman` in `directory` that answers after this many seconds that there is no container.
 fn podman_takes(directory: &Path, seconds: u32) {
     script(&directory.join("podman"), &format!("sleep {seconds}; echo 'Error: no such container etcd' >&2; exit 125"));
 }
 
-/// The tools of Pacemaker that a round may call. Each records its call.
+/// The tools of Pacemaker that the resource agent may call. The fakes of the test record each call.
 const TOOLS: [&str; 4] = ["cibadmin", "attrd_updater", "crm_attribute", "crm_node"];
-/// An address that no node has. Packets to it do not leave the machine, so a connection fails at once.
+/// An address that no node has. A connection to it fails at once, because no packet leaves the machine.
 const NOBODY: &str = "255.255.255.255";
 
 fn called(directory: &Path) -> String {
     std::fs::read_to_string(directory.join("called")).unwrap_or_default()
 }
 
-/// Returns the answer to Pacemaker's probe on a node on which etcd was never started.
+/// Returns the agent's answer to Pacemaker's probe on a node on which etcd was never started.
 fn probed(directory: &Path, timeout_ms: u32, more: Option<(&str, &str)>) -> Answered {
     for tool in TOOLS {
         let cib = if tool == "cibadmin" { "<cib><configuration><nodes/></configuration><status/></cib>" } else { "" };
@@ -119,7 +120,7 @@ fn fence_actions_and_an_agents_round_share_a_process() {
     assert_eq!((sessions(&one), sessions(&other)), ((2, 0), (2, 0)));
 }
 
-/// The end of an action affects only the programs that it started.
+/// Asserts that the end of one action stops only the programs that this action started.
 #[test]
 fn each_action_has_its_own_end() {
     let server = Server::with_world(of_sessions().with(Fault::always("POST", "Reset", Misbehaviour::Ignored)));

@@ -6,7 +6,7 @@ use crate::bmc::agent::Call;
 use crate::tree::{root, rust_files};
 use tandem::fence::options::{by_name, rows as options};
 
-/// Returns the cells of the table with a heading that begins with `heading`.
+/// Returns the rows of the table in `options.md` with a first heading that begins with `heading`.
 fn rows(heading: &str) -> Vec<Vec<String>> {
     let text = include_str!("options.md");
     let table = text.split_once(&format!("\n| {heading} |")).unwrap().1;

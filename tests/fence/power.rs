@@ -253,7 +253,7 @@ fn a_busy_bmc_is_asked_again() {
     });
 }
 
-/// Returns a task that ended as `state`.
+/// Returns the URI and the body of the BMC's task, which ended as `state`.
 fn task(state: &str) -> (String, String) {
     let message = json!([{"MessageId": "Base.1.8.InternalError", "Message": "The power controller is asleep."}]);
     (TASK.into(), json!({"@odata.id": TASK, "TaskState": state, "Messages": message}).to_string())

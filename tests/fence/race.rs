@@ -14,7 +14,7 @@ use crate::bmc::agent::{Call, Output, finish};
 use crate::bmc::model::SESSIONS;
 use crate::bmc::{Fault, Misbehaviour, Server, SessionsAre, World, at_once};
 
-/// A mark of the other node's agent, with a validity of two seconds.
+/// The `Context` of a session by which another node's agent marks a BMC. The mark is valid for two seconds.
 const FOREIGN: &str = "tandem-fence-race 2 0123456789abcdef 1";
 const NAMES: [&str; 2] = ["node1", "node2"];
 
@@ -22,7 +22,7 @@ fn shown() -> Server {
     Server::with_world(World::with_sessions(SessionsAre::Shown))
 }
 
-/// Returns node `of`'s call to fence the other node, with node 1 as the preferred one.
+/// Returns the call with which node `of` fences the other node. Node1 is the preferred node of the race.
 fn call(bmcs: &[Server; 2], of: usize, action: &str) -> Call {
     let (own, target) = (&bmcs[of], &bmcs[1 - of]);
     let ca_file = own.authority.file();
@@ -47,7 +47,8 @@ fn is_off(server: &Server) -> bool {
     server.world().system().power == "Off"
 }
 
-/// Starts both agents with this offset, and ends each with its node. Returns the nodes that are off in the end.
+/// Starts the agents of both nodes at the times `apart`, and kills each when its node is off. Returns which nodes are off in the
+/// end.
 fn race(bmcs: &[Server; 2], calls: &[Call; 2], apart: [Duration; 2]) -> [bool; 2] {
     let began = Instant::now();
     let mut agents: [Option<Child>; 2] = [None, None];
@@ -98,7 +99,7 @@ fn a_dead_node_costs_no_wait_and_leaves_nothing() {
     }
 }
 
-/// Returns the requests that a race adds.
+/// Returns the requests about sessions, which a fence race adds to those of a fence action.
 fn of_marks(server: &Server) -> Vec<String> {
     server.requests().into_iter().filter(|request| request.contains(SESSIONS)).collect()
 }

@@ -11,7 +11,7 @@ use crate::bmc::{Fault, Misbehaviour, Server, World, at_once};
 const OLD: &str = "s3cret-pass";
 const NEW: &str = "n3w-s3cret";
 
-/// Returns a node's file with these lines.
+/// Writes a password file with these lines, as a node has it. Returns its path.
 fn file(directory: &Path, lines: &[&str]) -> PathBuf {
     let path = directory.join("password");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
@@ -32,7 +32,7 @@ fn memory(server: &Server) -> String {
     format!("/run/fence_redfish_rs-{}:{}-login.json", server.address, server.port)
 }
 
-/// Returns the number of refused passwords since the last call.
+/// Returns the number of passwords that the BMC has refused since the last call of this function.
 fn refusals(server: &Server) -> usize {
     std::mem::take(&mut server.world().most_refused)
 }
@@ -73,7 +73,8 @@ fn both_wrong_is_one_sentence_and_one_refusal_for_each() {
     });
 }
 
-/// A firmware update may disable basic authentication while two lines are there.
+/// Asserts that a BMC with another way to log in than before fails one action only, although two passwords are there. A firmware
+/// update may disable basic authentication.
 #[test]
 fn a_bmc_that_takes_another_way_than_before_is_asked_for_it_after_one_action() {
     let server = Server::with_world(world(Access::Basic, NEW));
@@ -85,7 +86,7 @@ fn a_bmc_that_takes_another_way_than_before_is_asked_for_it_after_one_action() {
     act(&server, "monitor", &file).succeeds("");
 }
 
-/// The service root needs no login, so its answer is no sign of a valid line.
+/// Asserts that no password counts as valid because the service root answers, which needs no login.
 #[test]
 fn an_answer_of_the_service_root_proves_nothing() {
     let hangs = Fault::always("GET", "/Systems", Misbehaviour::Silence);
@@ -97,7 +98,8 @@ fn an_answer_of_the_service_root_proves_nothing() {
     assert!(!Path::new(&memory(&server)).exists());
 }
 
-/// A result for one state of the file does not apply to another one.
+/// Asserts that the agent tries both passwords anew after the file has changed. What it knew of the old file does not apply to
+/// the new one.
 #[test]
 fn a_file_that_changed_is_looked_at_afresh() {
     let server = Server::with_world(world(Access::Basic, OLD));
@@ -134,7 +136,8 @@ fn a_password_that_changes_in_the_middle_of_an_action_does_not_end_it() {
     });
 }
 
-/// Some BMCs answer 403 to a wrong password. A missing permission costs the other line one refusal, and is reported.
+/// Asserts that a 403 to the first password has the agent try the other one, because some BMCs answer 403 to a wrong password. If
+/// the permission is missing, the failure quotes the BMC's words.
 #[test]
 fn a_403_at_the_login_is_worth_the_other_line_and_keeps_its_words() {
     let denied = error_body("Base.1.8.AccessDenied", "The user is not known.");
@@ -160,8 +163,8 @@ fn sessions_that_are_not_to_be_had_leave_basic_authentication() {
     });
 }
 
-/// The first line is refused, and then no answer comes. The action fails, and the next ones begin with the line that
-/// was not refused.
+/// Asserts that a BMC that refuses the first password and then hangs does not lock the account. The action fails, and the next
+/// ones begin with the password that was not refused.
 #[test]
 fn a_bmc_that_hangs_after_a_refusal_does_not_lock_the_account() {
     let hangs = Fault::always("GET", "/Systems", Misbehaviour::Silence).after(1);

@@ -25,7 +25,7 @@ const OLD: &str = "s3cret-pass";
 const NEW: &str = "n3w \"s3cret\" <&>";
 const UUID: &str = "00000000-0000-4000-8000-000000000031";
 
-/// A node's copy of the password file.
+/// The password file of one node, with the options of its fence device.
 struct Copy {
     path: PathBuf,
     options: Vec<u8>,
@@ -75,7 +75,7 @@ enum Event {
     UpdateThere,
 }
 
-/// Returns every order of `left`.
+/// Returns every order of the events `left`.
 fn orders(left: &[Event]) -> Vec<Vec<Event>> {
     if left.is_empty() {
         return vec![Vec::new()];
@@ -88,9 +88,9 @@ fn orders(left: &[Event]) -> Vec<Vec<Event>> {
     all
 }
 
-/// After each event, each node with a valid line fences, and no account is locked. The exception is a node without a
-/// staged password when the BMC changes, which no order can help. It fails once, and works as soon as it has the new
-/// password.
+/// Asserts for every order of staging, change and update that each node can fence after each event, and that no account is
+/// locked. There is one exception. A node without a staged password fails when the BMC's password changes, until it has the new
+/// one.
 #[test]
 fn in_every_order_of_events_each_node_fences_after_each_of_them() {
     use Event::{Change, StageHere, StageThere, UpdateHere, UpdateThere};
@@ -152,7 +152,8 @@ fn a_collector_drops_what_is_void_without_a_login_of_its_own_where_a_monitor_saw
     assert_eq!(std::fs::metadata(&copy.path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// Both lines are refused: the collector does not retry before an operator could have corrected them.
+/// Asserts that the collector does not lock the account if the BMC refuses both passwords. It does not try again before an
+/// operator could have corrected them.
 #[test]
 fn a_collector_locks_no_account() {
     let server = Server::with_world(World::that_locks());
@@ -168,14 +169,14 @@ fn a_collector_locks_no_account() {
     assert!(!server.world().is_locked() && copy.lines() == 2);
 }
 
-/// A node with a CIB of its own, in which node2 is fenced through `server`.
+/// A node with a CIB and a password file of its own, in which the emulated BMC is node2's.
 struct Node {
     directory: tempfile::TempDir,
     file: PathBuf,
 }
 
 impl Node {
-    /// Returns a node with the password in a file, or in the CIB.
+    /// Returns a node with the password in its file, or in its CIB if `in_the_cib` is true.
     fn new(server: &Server, in_the_cib: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("password");
@@ -251,7 +252,7 @@ impl Node {
     }
 }
 
-/// Returns the value at `key` of a report.
+/// Returns the value at `key` of a JSON report of `tandem fencing update`.
 fn word<'a>(report: &'a serde_json::Value, key: &str) -> &'a serde_json::Value {
     &report[key]
 }
@@ -273,7 +274,8 @@ fn a_password_that_the_bmc_has_already_takes_the_place_of_the_old_one() {
     node.monitor(&server).succeeds("");
 }
 
-/// On a slow machine each query of the CIB takes longer than a status may wait.
+/// Asserts that `tandem fencing update` waits for a slow `cibadmin`. On a slow machine each query of the CIB takes longer than a
+/// status may wait.
 #[test]
 fn a_slow_cib_is_waited_for() {
     let server = Server::with_world(World { password: NEW.as_bytes().to_vec(), ..World::that_locks() });
@@ -351,7 +353,7 @@ fn what_is_in_the_cib_changes_in_one_write_and_no_process_shows_it() {
     assert!(refused.code == 1 && refused.stderr.contains("password in the CIB"), "{refused:?}");
 }
 
-/// Returns the arguments of all processes, until `child` has ended.
+/// Returns the arguments of all processes that run before `child` has ended, so that a test can search them for a password.
 fn watch_processes(child: &Child) -> String {
     let mut seen = String::new();
     let end = clock::Deadline::after(Duration::from_secs(60));
@@ -365,8 +367,8 @@ fn watch_processes(child: &Child) -> String {
     seen
 }
 
-/// The command is killed at some moment of a change that goes through all of its steps. One line of the file matches
-/// the BMC, and the same command completes the change.
+/// Asserts that a kill of `tandem fencing update --change-at-bmc` at any moment leaves a password in the file that the BMC
+/// accepts. The same command then completes the change.
 #[test]
 fn killed_at_any_moment_the_node_can_be_fenced_and_the_command_be_typed_again() {
     let moments: Vec<u64> = (0..12).map(|at| 40 + at * 70).collect();

@@ -15,7 +15,7 @@ use crate::namespaces::{self, program};
 
 const ATTRD: &str = "/usr/sbin/attrd_updater";
 
-/// Replaces the attribute manager's tool by `script`.
+/// Installs a fake `attrd_updater` in `dir` that runs `script`.
 fn attribute_manager(dir: &Path, script: &str) {
     executable::script(&dir.join("attrd_updater"), script);
 }

@@ -15,7 +15,7 @@ use tandem::adapters::redfish::flag::Flag;
 use tandem::fence::examine;
 use tandem::os::clock::Deadline;
 
-/// Returns the directory of the set-up.
+/// Returns the directory in which `tests/fence_real/setup` has installed the emulator.
 fn parts() -> PathBuf {
     let chosen = std::env::var_os("TANDEM_FENCE_DIR").map(PathBuf::from);
     let parts = chosen.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/fence"));
@@ -32,7 +32,7 @@ fn program(path: impl AsRef<Path>) -> Command {
 const FIRST: &str = "27946b59-9e44-4fa7-8e91-f3527a1ef094";
 const SECOND: &str = "6a9f2c1e-0b5d-4c7e-9f1a-2d3e4f5a6b7c";
 
-/// A running emulator with its own state, ended when dropped.
+/// A sushy emulator that runs with a state of its own. It ends when this is dropped.
 struct Emulator {
     child: Child,
     port: u16,
@@ -177,7 +177,7 @@ fn two_systems_behind_one_service() {
     emulator.call("status").set("plug", FIRST).run().succeeds("Status: ON");
 }
 
-/// The emulator has no SessionService, so no race can be decided there and the delays stay.
+/// Asserts that the emulator offers no flag for a fence race, because it has no SessionService. With it the delays stay.
 #[test]
 fn the_emulator_offers_no_flag() {
     let emulator = Emulator::start(&[(FIRST, "node1")]);

@@ -14,7 +14,7 @@ use crate::bmc::{Fault, Misbehaviour, Server, System, World};
 use crate::namespaces::{self, program};
 use tandem::os::clock::Deadline;
 
-/// Runs `inner` inside fresh namespaces.
+/// Runs `inner` inside fresh namespaces, after a check that Pacemaker is installed.
 fn in_namespaces(name: &str, inner: fn()) {
     for needed in ["/usr/sbin/stonith_admin", "/usr/lib/pacemaker/pacemaker-fenced"] {
         assert!(Path::new(needed).is_file(), "{needed} is missing: install pacemaker and pacemaker-cli-utils");
@@ -22,7 +22,7 @@ fn in_namespaces(name: &str, inner: fn()) {
     namespaces::run(module_path!(), name, 240, inner);
 }
 
-/// A fencer inside the namespaces.
+/// Pacemaker's fencer, which runs inside the namespaces without a cluster.
 struct Fencer {
     log: String,
     daemon: Child,
@@ -71,7 +71,7 @@ impl Fencer {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Registers a device for `server`.
+    /// Registers a fence device for the emulated BMC `server`, with `more` options.
     fn register(&self, name: &str, server: &Server, more: &[&str]) {
         let (code, text) = admin(&device(&["--register", name, "--agent", "fence_redfish_rs"], server, more));
         assert_eq!(code, 0, "{text}\n{}", self.log());
@@ -99,7 +99,7 @@ fn device(what: &[&str], server: &Server, more: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// Runs `stonith_admin`. Returns its exit code and its output.
+/// Runs `stonith_admin` to its end. Returns its exit code and its output.
 fn admin(arguments: &[impl AsRef<std::ffi::OsStr>]) -> (i32, String) {
     let child = program("/usr/sbin/stonith_admin")
         .args(arguments)
@@ -112,7 +112,7 @@ fn admin(arguments: &[impl AsRef<std::ffi::OsStr>]) -> (i32, String) {
     (output.code, format!("{}{}", output.stdout, output.stderr))
 }
 
-/// Fences as the cluster would. Also returns the duration.
+/// Fences a node with `stonith_admin`. Returns the exit code, the output, and the time that it took.
 fn fence(how: &str, node: &str, timeout: &str) -> (i32, String, Duration) {
     let began = Instant::now();
     let (code, text) = admin(&[how, node, "--timeout", timeout, "--tolerance", "0"]);
@@ -277,8 +277,8 @@ fn the_next_device_is_tried_and_a_delay_is_kept() {
     in_namespaces("the_next_device_is_tried_and_a_delay_is_kept", inner_devices);
 }
 
-/// Checks devices with priorities. Topology levels are not tested, because a stand-alone fencer ignores them; they
-/// belong to a cluster.
+/// Asserts that the fencer tries devices by priority, and waits for a device's delay. Topology levels are not tested, because a
+/// stand-alone fencer ignores them.
 fn inner_devices() {
     let fencer = Fencer::start();
     let refusal = Fault::always("POST", "Reset", Misbehaviour::Status(403, String::new()));
@@ -300,8 +300,8 @@ fn after_an_outage_the_delay_counts_again_before_anything_is_done() {
     in_namespaces("after_an_outage_the_delay_counts_again_before_anything_is_done", inner_outage);
 }
 
-/// Checks that neither of the fencer's two tries for a request continues if the BMC comes back in the middle of the
-/// first.
+/// Asserts that an `off` fails, and changes no power, if the BMC comes back in the middle of it. That holds for each of the
+/// fencer's two tries.
 fn inner_outage() {
     let fencer = Fencer::start();
     // If connections are refused, the agent retries. If packets are dropped, the very first retry is answered, a second
@@ -326,7 +326,8 @@ fn inner_outage() {
     inner_outage_seen_by_the_monitor(&fencer);
 }
 
-/// Fences a node with a BMC that is unreachable until a first connection attempt.
+/// Fences a node with a BMC that is unreachable until the agent's first connection attempt. `verdict` is the firewall's: REJECT
+/// or DROP.
 fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i32, String) {
     let rule = format!("INPUT --protocol tcp --dport {} --syn --jump {verdict}", server.port);
     shell(&format!("iptables --append {rule}"));
@@ -338,8 +339,8 @@ fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i
     (code, text)
 }
 
-/// Checks an outage that a monitor notices first. The fencer runs one action of a device at a time, so a try may have
-/// waited for a monitor until long after its delay.
+/// Asserts that an `off` fails after an outage that a monitor has noticed first. The fencer runs one action of a device at a
+/// time, so a try may have waited for a monitor until long after its delay.
 fn inner_outage_seen_by_the_monitor(fencer: &Fencer) {
     let server = Server::start();
     fencer.register("monitored", &server, &["pcmk_host_list=node3", "action_timeout=4", "pcmk_off_retries=1"]);

@@ -16,10 +16,10 @@ use nix::unistd::Pid;
 
 use crate::namespaces::program;
 
-/// The limit for an expected event, on a busy machine.
+/// The time within which an expected event must happen, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until `is_so`. Fails with `what` if it never is. Returns the elapsed time.
+/// Waits until `is_so` returns true, and returns the elapsed time. Fails with the message `what` after [`PATIENCE`].
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !is_so() {
@@ -34,16 +34,16 @@ fn ip(words: &str) {
     assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Hosts on one bridge for each network, inside the namespaces of a test.
+/// Emulated hosts inside the namespaces of a test. Each network of theirs is a bridge.
 pub(crate) struct Cluster {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) nodes: Vec<Node>,
     networks: usize,
-    /// Lines for each configuration, at its beginning and at its end.
+    /// The lines at the beginning and at the end of each agent's configuration.
     settings: (String, String),
 }
 
-/// A host with its agent.
+/// An emulated host with its `fencing-agent`.
 pub(crate) struct Node {
     pub(crate) name: String,
     dir: PathBuf,
@@ -73,7 +73,7 @@ impl Cluster {
         cluster
     }
 
-    /// Writes the configuration of a node.
+    /// Writes the configuration of the agent on host `at`. `key` is the name of the key file.
     pub(crate) fn configure(&self, at: usize, key: &str) {
         let (node, root) = (&self.nodes[at], self.dir.path().display());
         let dir = node.dir.display();
@@ -99,7 +99,7 @@ impl Cluster {
         self.nodes.iter_mut().for_each(Node::start);
     }
 
-    /// Gives the test itself an address on a network.
+    /// Gives the test itself an address on a network, and returns that address.
     pub(crate) fn join(&self, network: usize) -> String {
         assert!(network < self.networks);
         let address = format!("10.{network}.0.254");
@@ -117,7 +117,7 @@ impl Cluster {
         plug(network, nodes, "a");
     }
 
-    /// Waits until each of these nodes reaches `count` members.
+    /// Waits until the agent of each of these hosts reaches `count` members.
     pub(crate) fn must_reach(&mut self, nodes: &[usize], count: u64) {
         for at in nodes {
             let node = &self.nodes[*at];
@@ -128,7 +128,7 @@ impl Cluster {
     }
 }
 
-/// Moves these nodes to the other bridge of a network, or back.
+/// Connects these hosts to the bridge `side` of a network. The two sides of a network are not connected.
 fn plug(network: usize, nodes: &[usize], side: &str) {
     for at in nodes {
         ip(&format!("link set v{network}n{} master br{network}{side}", at + 1));
@@ -159,7 +159,7 @@ impl Node {
         Self { name, dir, device, child: None, events: None }
     }
 
-    /// Returns a program inside the network of this host.
+    /// Returns a command that runs a program in the network of this host.
     pub(crate) fn inside(&self, path: impl AsRef<Path>) -> Command {
         let mut command = program("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.name)).arg(path.as_ref());
@@ -188,14 +188,14 @@ impl Node {
         self.dir.join(name)
     }
 
-    /// Makes the next start find a device that an earlier agent left running. The agent feeds it at the first contact,
-    /// not after 10 s.
+    /// Has the agent's next start find a watchdog that an earlier agent left armed. The agent then feeds it at the first contact,
+    /// and not only after 10 s.
     pub(crate) fn leave_running(&self) {
         fs::write(self.dir.join("run/armed"), "magic close\n").unwrap();
         fs::set_permissions(self.dir.join("run/armed"), fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// Starts the agent, and returns once it is ready.
+    /// Starts the host's agent, and waits until it is ready.
     pub(crate) fn start(&mut self) {
         let ready = UnixDatagram::bind(self.path("notify")).unwrap();
         ready.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -209,7 +209,7 @@ impl Node {
         fs::remove_file(self.path("notify")).unwrap();
     }
 
-    /// Begins to write events to a file.
+    /// Starts a client of the agent that writes its events to a file.
     pub(crate) fn listen(&mut self) {
         let mut events = self.command();
         events.args(["events", "--json"]).stdout(File::create(self.path("events")).unwrap());
@@ -217,7 +217,7 @@ impl Node {
         sleep(Duration::from_millis(500));
     }
 
-    /// Returns whether an event of this type about `name` has come.
+    /// Returns whether the client has received an event of type `kind` about the host `name`.
     pub(crate) fn has_heard(&self, kind: &str, name: &str) -> bool {
         let text = fs::read_to_string(self.path("events")).unwrap_or_default();
         text.lines()
@@ -229,7 +229,7 @@ impl Node {
         serde_json::from_slice(&self.asked(&["status", "--json"]).stdout).unwrap_or_default()
     }
 
-    /// Returns the bytes since the last call.
+    /// Returns the bytes that were written to the host's watchdog since the last call of this function.
     pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let (mut bytes, mut chunk) = (Vec::new(), [0; 256]);
         while let Ok(count) = self.device.read(&mut chunk) {
@@ -241,7 +241,7 @@ impl Node {
         bytes
     }
 
-    /// Waits until it is fed, and returns how long that took.
+    /// Waits until the host's watchdog is fed, and returns how long that took.
     pub(crate) fn must_be_fed(&mut self) -> Duration {
         self.bytes();
         let mut found = Vec::new();
@@ -263,7 +263,7 @@ impl Node {
         kill(Pid::from_raw(i32::try_from(self.id()).unwrap()), signal).unwrap();
     }
 
-    /// Kills it, and waits until it is gone.
+    /// Kills the host's agent, and waits until it is gone.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -271,7 +271,7 @@ impl Node {
         }
     }
 
-    /// Returns the code that it ends with.
+    /// Waits until the host's agent ends, and returns its exit code.
     pub(crate) fn code(&mut self) -> Option<i32> {
         let mut child = self.child.take().unwrap();
         let mut ended = None;

@@ -8,7 +8,8 @@ use nix::sys::signal::Signal;
 use crate::cluster::{Cluster, eventually};
 use crate::namespaces;
 
-/// The window of five members is 3.3 s. A feed comes at most one interval before its end, and a busy machine is late.
+/// The time after the last contact for which a host without a quorum of five is fed. The last feed comes up to one interval
+/// before the end, and a busy machine is late.
 const WINDOW: Duration = Duration::from_millis(3_300);
 
 #[test]

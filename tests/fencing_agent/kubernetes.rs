@@ -11,12 +11,12 @@ use crate::cluster::{Cluster, Node, eventually};
 use crate::namespaces;
 use crate::stand_in::StandIn;
 
-/// The network of the members, and that of the API.
+/// The number of the network between the members. The next constant is that of the network to the Kubernetes API.
 const MEMBERS: usize = 0;
 const API: usize = 1;
 const PORT: u16 = 6443;
 
-/// Starts the agents and the API. The returned directory contains the kubeconfig.
+/// Starts four agents and a stand-in for the Kubernetes API. The returned directory contains the kubeconfig.
 fn started() -> (Cluster, StandIn, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kubeconfig");

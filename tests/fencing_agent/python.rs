@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, eventually};
 use crate::namespaces::{self, program};
 
-/// The path that `make install` uses; `tests/packages` checks that of the packages.
+/// The path of the gRPC definition that `make install` installs. `tests/packages` checks the path in the packages.
 const DEFINITION: &str = "metadata/fencing.proto";
-/// The tolerance in seconds: the agent uses the time since boot, against which the wall clock is slewed.
+/// The tolerance of compared times, in seconds. The agent uses the time since boot, while the wall clock is slewed.
 const SLEWED: f64 = 0.05;
 const PYTHON: &str = "target/fencing/venv/bin/python-with-grpc";
 
-/// A client in Python, with its output in a file.
+/// A Python client of the agent's gRPC interface. Its output goes to a file.
 pub(crate) struct Client {
     child: Child,
     file: PathBuf,
@@ -66,7 +66,8 @@ fn node(at: usize) -> Value {
     json!({"name": format!("n{at}"), "addresses": {"e0": format!("10.0.0.{at}")}, "prevDisconnectTime": null})
 }
 
-/// Waits for the event in line `number`, and compares it with the action at `began`.
+/// Waits for the event in line `number` of the client's output. Asserts that the event fits an action that began at `began`, in
+/// seconds since 1970.
 fn must_hear(client: &Client, number: usize, kind: &str, about: &Value, began: f64, now: &[&str]) -> Value {
     eventually(&format!("{kind} is not heard: {:?}", client.lines()), || client.lines().len() > number);
     let heard = client.lines().swap_remove(number);

@@ -15,21 +15,21 @@ use crate::cluster::{Cluster, eventually};
 use crate::namespaces::{self, program};
 use crate::python::Client;
 
-/// The number of cuts for each number of members, odd so that there is a median.
+/// The number of times that a host is cut off in each measurement. It is odd, so that there is a median.
 const CUTS: usize = 9;
 const LOSS: u32 = 10;
-/// The time for which both are idle while their CPU time is measured.
+/// The time for which both programs are idle while their CPU time is measured.
 const IDLE: Duration = Duration::from_secs(60);
-/// The time in which the round trips and health of both programs recover from a cut.
+/// The time after a cut in which the round trips and the health of both programs recover.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// An event that a client received: its time on the wall clock, its kind, and its node.
+/// An event that a client of either program received. `at` is in seconds since 1970.
 #[derive(Clone, Debug)]
 struct Heard {
     at: f64,
     is_left: bool,
     name: String,
-    /// The time of the agent's decision.
+    /// The time at which the agent decided about the event, in seconds since 1970. `None` for an event of serf.
     decided: Option<f64>,
 }
 
@@ -42,15 +42,15 @@ fn heard_by_client(line: &Value) -> Option<Heard> {
     Some(Heard { at: line["arrived"].as_f64()?, is_left: line["type"] == "LEFT", name, decided })
 }
 
-/// Both programs on the same hosts.
+/// Our agents and serf, which run on the same emulated hosts.
 struct Both {
     cluster: Cluster,
     serfs: Serfs,
     clients: Vec<Client>,
 }
 
-/// Gives this process, and all that it starts, real-time priority. Then a busy machine delays neither the programs nor
-/// their clients, so that the measurement contains only the programs' own time.
+/// Gives this process, and all that it starts, real-time priority. The measurement then contains only the programs' own time,
+/// because a busy machine delays neither the programs nor their clients.
 fn run_ahead() {
     let id = std::process::id().to_string();
     let done = program("chrt").args(["--all-tasks", "--rr", "--pid", "1", &id]).status().unwrap();
@@ -77,7 +77,8 @@ impl Both {
         self.cluster.nodes.len()
     }
 
-    /// Waits until a program has reported the loss of `lost` on all other hosts. Returns the time of the last report.
+    /// Waits until a program has reported the loss of host `lost` on all other hosts. Returns the time from `since` to the last
+    /// report, in seconds.
     fn all_have_heard(&self, lost: usize, since: f64, heard: impl Fn(&Self, usize) -> Vec<Heard>) -> f64 {
         let name = self.cluster.nodes[lost].name.clone();
         let mut last = since;
@@ -97,7 +98,7 @@ impl Both {
         self.serfs.heard(at)
     }
 
-    /// Cuts one host off. Returns the time that each program took until all others knew.
+    /// Cuts the host `lost` off. Returns the time that our agents and serf took until all others knew, in seconds.
     fn cut(&mut self, lost: usize) -> (f64, f64) {
         let since = now();
         self.cluster.cut(0, &[lost]);
@@ -113,7 +114,7 @@ impl Both {
         (own, other)
     }
 
-    /// Returns the CPU time of both programs while nothing happens, in seconds.
+    /// Returns the CPU time that our agents and serf use during [`IDLE`], in seconds.
     fn idle(&self) -> (f64, f64) {
         let used = || (seconds(self.cluster.nodes.iter().map(super::cluster::Node::id)), seconds(self.serfs.ids()));
         let before = used();
@@ -122,8 +123,8 @@ impl Both {
         (after.0 - before.0, after.1 - before.1)
     }
 
-    /// Drops datagrams on the way into each host. Returns the number of hosts that each program wrongly reported as
-    /// lost.
+    /// Drops some datagrams on the way into each host. Returns how many times our agents and serf wrongly reported a host as lost
+    /// within `time`.
     fn lose(&self, time: Duration) -> (usize, usize) {
         let probability = format!("{:.2}", f64::from(LOSS) / 100.0);
         for node in &self.cluster.nodes {
@@ -138,7 +139,8 @@ impl Both {
         (all.clone().map(|at| lost(self.of_clients(at))).sum(), all.map(|at| lost(self.of_serf(at))).sum())
     }
 
-    /// Returns the time from a decision to a client, as the 99th percentile, and the number of events.
+    /// Returns the time from the agent's decision to a client's receipt in seconds, as the 99th percentile. Also returns the
+    /// number of events.
     fn to_client(&self) -> (f64, usize) {
         let all = (0..self.count()).flat_map(|at| self.of_clients(at));
         let mut took: Vec<f64> = all.filter_map(|one| Some(one.at - one.decided?)).collect();
@@ -147,7 +149,7 @@ impl Both {
     }
 }
 
-/// Returns the CPU time of these processes.
+/// Returns the CPU time that the processes with these ids have used, in seconds.
 fn seconds(ids: impl Iterator<Item = u32>) -> f64 {
     const TICKS: f64 = 100.0;
     let ticks = |id: u32| {
@@ -175,7 +177,7 @@ fn spread(of: &[f64]) -> String {
     format!("{:.1} s ({least:.1}-{most:.1})", median(of.to_vec()))
 }
 
-/// Cuts off one host after the other, and prints the rows of the table.
+/// Cuts off one of `count` hosts after the other, prints the rows of the table of results, and asserts the promised ratios.
 fn measure(count: usize) {
     let mut both = Both::start(count);
     let cuts: Vec<(f64, f64)> = (0..CUTS).map(|cut| both.cut(cut % count)).collect();

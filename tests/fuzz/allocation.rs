@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Bytes in use and their peak, since the last [`peak`] began in this thread.
+    /// The bytes that this thread has allocated since its last call of [`peak`]: now, and at most.
     static USED: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
@@ -23,7 +23,7 @@ fn count(change: isize) {
     });
 }
 
-/// Converts a size. Sizes of layouts are at most `isize::MAX`.
+/// Converts a size in bytes to a signed number. The sizes of layouts are at most `isize::MAX`.
 fn size(bytes: usize) -> isize {
     isize::try_from(bytes).unwrap_or(isize::MAX)
 }
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Returns the peak of the bytes that `work` had allocated, and its result.
+/// Runs `work`. Returns the largest number of bytes that it had allocated at once, and its result.
 pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     USED.set((0, 0));
     let result = work();

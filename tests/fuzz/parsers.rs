@@ -30,14 +30,14 @@ const CONFIGURATION: &str = "name: \"node1\"\nforce-new-cluster: true\ninitial-c
 const NOTE: &str =
     r#"{"lineage":{"forks":1,"by":"node1"},"alone_since":{"term":3,"index":9},"left_at":null,"joins":true}"#;
 
-/// The limit for one case: a thousand times its usual duration.
+/// The time limit for one case, which is a thousand times its usual duration.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn cases() -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(2_000, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
 
-/// A change of a text: it is cut off, or a part is deleted, doubled or overwritten.
+/// A change of a text. The text is cut off, or a part is deleted, doubled or overwritten.
 #[derive(Clone, Debug)]
 struct Change {
     kind: u8,
@@ -74,7 +74,7 @@ fn changed(valid: &str, changes: &[Change]) -> String {
     })
 }
 
-/// Passes changed copies of `valid`, and arbitrary text, to `parse`.
+/// Asserts that `parse` survives changed copies of `valid` and arbitrary text, in bounded time and memory.
 fn survives(valid: &str, parse: impl Fn(&str)) {
     let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
     let inputs = prop_oneof![
@@ -104,7 +104,8 @@ fn the_cib() {
     });
 }
 
-/// Depth exhausts the stack of a recursive parser, and the time of one that walks up from each element.
+/// Asserts that deep or wide XML is parsed in bounded time. Depth exhausts the stack of a recursive parser, and the time of a
+/// parser that walks up from each element.
 #[test]
 fn xml_that_is_deep_or_wide() {
     let deep =
@@ -119,7 +120,7 @@ fn xml_that_is_deep_or_wide() {
     }
 }
 
-/// Entities that expand into each other make a small document large.
+/// Asserts that a CIB that defines entities is refused. Entities that expand into each other would make a small document large.
 #[test]
 fn a_cib_that_defines_entities_is_refused() {
     let entities = "<!DOCTYPE cib [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]><cib>&b;</cib>";

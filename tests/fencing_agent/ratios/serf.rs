@@ -10,9 +10,9 @@ use crate::executable;
 use crate::namespaces::program;
 
 const SERF: &str = "target/fencing/serf/usr/bin/serf";
-/// The port of serf here, because the agents use 7946, which is serf's default, too.
+/// The port that serf uses here. Its default, 7946, is also the default of the agents.
 const PORT: u16 = 7947;
-/// The script that serf runs at each event: it writes a line for each node in the event.
+/// The script that serf runs at each event. It writes a line for each host in the event.
 const HANDLER: &str =
     "at=$EPOCHREALTIME\nwhile read -r name rest; do echo \"$at $SERF_EVENT $name\"; done >> \"$HEARD\"";
 
@@ -50,7 +50,7 @@ impl Serfs {
         serfs
     }
 
-    /// Makes the first host join all others. Otherwise each would wait for its next attempt after a cut.
+    /// Has the serf of the first host join all others. Without that, each would wait for its next attempt after a cut.
     pub(super) fn join(&self) -> bool {
         let mut join = program("nsenter");
         join.arg("--net=/run/netns/n1").arg(serf()).args(["join", "-replay=false"]);
@@ -58,7 +58,7 @@ impl Serfs {
         join.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
     }
 
-    /// Waits until each serf sees `count` hosts.
+    /// Waits until the serf of each host sees `count` hosts.
     pub(super) fn must_see(&mut self, count: usize) {
         for name in &self.names {
             eventually(&format!("the serf of {name} does not see {count} hosts"), || seen_from(name) == count);
@@ -89,7 +89,7 @@ impl Drop for Serfs {
     }
 }
 
-/// Returns the number of hosts that this node's serf reports as alive.
+/// Returns the number of hosts that the serf of host `name` reports as alive.
 fn seen_from(name: &str) -> usize {
     let mut members = program("nsenter");
     members.arg(format!("--net=/run/netns/{name}")).arg(serf()).args(["members", "-status=alive"]);

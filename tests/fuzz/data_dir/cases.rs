@@ -7,10 +7,10 @@ use crate::writer::{
     ADD, Changed, ME, Message, OTHER, PEER, Writer, database, database_of_keys, learner, member, promotion, snapshot,
 };
 
-/// The limit of a file's size, so that millions of cases take minutes.
+/// The largest size of a generated WAL file, in bytes, so that millions of cases take minutes.
 const LARGEST: usize = 64 * 1024;
 
-/// The bytes of a case, consumed as one choice after the other. They are followed by zeros.
+/// The input of a fuzzer, from which a generator takes its choices one after the other. Zeros follow the end.
 struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
@@ -24,7 +24,7 @@ impl<'a> Choices<'a> {
         head
     }
 
-    /// Returns a number, mostly small and sometimes huge.
+    /// Returns a number that is mostly small and sometimes huge.
     fn number(&mut self) -> u64 {
         match self.byte() {
             255 => {
@@ -67,7 +67,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Returns the data dir that `input` encodes.
+/// Converts the input of a fuzzer to a data dir, which may be sound or damaged.
 pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
     let mut choices = Choices(input);
     let mode = choices.byte();
@@ -103,10 +103,10 @@ pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
     dir
 }
 
-/// The kinds of steps that etcd itself takes.
+/// The steps of [`step`] that etcd itself could take, for each choice of the input.
 const SOUND: [u8; 16] = [0, 1, 2, 0, 4, 5, 6, 7, 8, 8, 10, 11, 0, 5, 0, 15];
 
-/// Appends one step of etcd's, or a worse one.
+/// Appends to the WAL or adds a file, in a way that etcd does or in a worse one. `kind` chooses the way.
 fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut MemoryDir) {
     let next = writer.index.wrapping_add(1);
     match kind {
@@ -139,7 +139,7 @@ fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut Memo
     }
 }
 
-/// Returns a database of changes with mostly increasing revisions.
+/// Returns a database with changes of keys, which mostly have increasing revisions.
 fn keys(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut revision = 0_u64;
     let count = choices.below(12);
@@ -168,7 +168,7 @@ fn add_snapshot(choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut Memory
     dir.snaps.push((name, bytes));
 }
 
-/// Damages a file at one place.
+/// Damages a file at one place, in one of several ways.
 fn spoil(choices: &mut Choices<'_>, bytes: &mut Vec<u8>) {
     let at = choices.below(bytes.len());
     let count = choices.below(600).min(bytes.len() - at);
@@ -187,8 +187,8 @@ fn spoil(choices: &mut Choices<'_>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Walks through the changes of keys, which must increase, and through the requests of the log. Returns the number of
-/// changes if all of them can be read.
+/// Reads all changes of keys, and asserts that their revisions increase. Also reads the requests of the log. Returns the number
+/// of changes, or `None` if they cannot all be read.
 pub(crate) fn walk(dir: &MemoryDir) -> Option<usize> {
     let _ = dir.above();
     let mut changes = dir.changes().ok()?;

@@ -15,10 +15,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tandem::adapters::data_dir::{self, DataDir, History, MemoryDir};
 
-/// The limit for one case: a thousand times its usual duration.
+/// The time limit for one case, which is a thousand times its usual duration.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns the number of cases, `few` by default.
+/// Returns the number of cases to run, which is `few` unless `TANDEM_FUZZ_CASES` is set.
 fn cases(few: u32) -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(few, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
@@ -45,7 +45,7 @@ fn assert_consistent(history: &History) {
     assert!(!(history.has_left && history.is_voter()), "{history:?}");
 }
 
-/// A count of the cases' outcomes, which reveals a generator that no longer reaches anything.
+/// A count of the cases that get far. It reveals a generator that no longer makes any of them.
 #[derive(Default)]
 struct Tally {
     all: Cell<u64>,
@@ -81,7 +81,8 @@ fn reading_is_bounded_and_consistent() {
     readable.assert_share(5);
 }
 
-/// Every change of a key, and every request of the log, is read once, even if pages refer to each other in a circle.
+/// Asserts that the changes of keys and the requests of the log are read in bounded time and memory. Each is read once, even if
+/// pages refer to each other in a circle.
 #[test]
 fn keys_are_walked_once() {
     let walked = Tally::default();
@@ -107,7 +108,7 @@ fn write(dir: &MemoryDir, to: &Path) {
     }
 }
 
-/// Returns the WAL files of a data dir on disk.
+/// Returns the path and the bytes of each WAL file in a data dir on disk.
 fn wals(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let paths = fs::read_dir(dir.join("member/wal")).unwrap().map(|entry| entry.unwrap().path());
     let mut wals: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use tandem::records::events::read::{Follower, all};
 use tandem::records::events::{Event, FILES, Repeat, Type, append, reason};
 
-/// Reads `input` as both files of events in `directory`, prints the events, and adds one.
+/// Asserts that the files of events can be read, printed and appended to if both contain `input`.
 pub(crate) fn file(directory: &Path, input: &[u8]) {
     for name in FILES {
         std::fs::write(directory.join(name), input).unwrap();

@@ -7,16 +7,16 @@ use proptest::prelude::*;
 
 use crate::allocation;
 
-/// The memory of an event, with its copies while both files are sorted, per byte of its line.
+/// The largest number of bytes of memory for each byte of an event's line. It includes the copies while both files are sorted.
 const FACTOR: usize = 24;
-/// The memory for each file's read buffer, and for the lock.
+/// The bytes of memory for each file's read buffer and for the lock, in addition to those for the events.
 const CONSTANT: usize = 1024 * 1024;
 
 fn cases() -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(500, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
 
-/// Returns a line that is an event, or almost one.
+/// Returns a generator of lines that are an event, or almost one.
 fn line() -> impl Strategy<Value = String> {
     let number = prop_oneof![0_u64..5, Just(1 << 53), Just(u64::MAX), any::<u64>()];
     let text = prop_oneof![Just("Test".to_owned()), any::<String>(), Just("\u{1b}[2J\u{202e}\r\n".to_owned())];

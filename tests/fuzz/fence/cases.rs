@@ -12,7 +12,7 @@ use tandem::fence::input::{from_arguments, from_lines};
 use tandem::os::secret::Scrubber;
 use tandem::os::uuid;
 
-/// Checks options on standard input.
+/// Asserts that options on standard input are read or refused with clear sentences, whatever `input` contains.
 pub(crate) fn lines(input: &[u8]) {
     let given = from_lines(input);
     let kept: usize = given.values.values().map(|value| value.bytes().len()).sum();
@@ -25,7 +25,7 @@ pub(crate) fn lines(input: &[u8]) {
     }
 }
 
-/// Checks options on the command line.
+/// Asserts that options on the command line are read or refused with a clear sentence, whatever `words` are.
 pub(crate) fn words(words: &[OsString]) {
     match from_arguments(words) {
         Ok(given) => drop(Config::read(Action::Off, &given, Environment::default())),
@@ -33,7 +33,7 @@ pub(crate) fn words(words: &[OsString]) {
     }
 }
 
-/// Checks the body of an answer with all of its readers.
+/// Asserts that all readers of a BMC's answer survive this body, and that no secret is left after it was cleaned.
 pub(crate) fn body(body: &[u8]) {
     let said = complaint::read(body);
     drop((
@@ -57,7 +57,7 @@ pub(crate) fn body(body: &[u8]) {
     }
 }
 
-/// Checks a text as an address, a link or a fingerprint.
+/// Asserts that a text is read or refused as an address, a link and a fingerprint. A link may lead only to the same BMC.
 pub(crate) fn text(text: &str) {
     drop((Address::parse(text, 443), tls::parse_fingerprints(text), uuid::same(text, text)));
     let Ok(bmc) = Address::parse("bmc.example", 443) else { return };

@@ -12,15 +12,16 @@ use crate::allocation;
 use proptest::prelude::*;
 use tandem::fence::options::rows;
 
-/// The limit of CPU time for one input, which reveals a parser that is worse than linear.
+/// The limit of CPU time for one input. A parser that takes more than linear time exceeds it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The memory of a JSON document per byte: an object of one small member takes about a hundred times its text.
+/// The largest number of bytes of memory for each byte of JSON. An object with one small member takes about a hundred times its
+/// text.
 const FACTOR: usize = 120;
-/// The memory for the tables of options, and for a message.
+/// The bytes of memory for the tables of options and for a message, in addition to those for the input.
 const CONSTANT: usize = 512 * 1024;
 
-/// Returns the CPU time of this thread: other tests and builds on the machine do not count.
+/// Returns the CPU time that this thread has used, because other work on the machine must not count.
 fn computed() -> Duration {
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
 }
@@ -33,7 +34,7 @@ fn bounded(size: usize, parse: impl FnOnce()) {
     assert!(peak <= CONSTANT + FACTOR * size, "{peak} bytes for an input of {size}");
 }
 
-/// Returns known names, mixed with unknown ones.
+/// Returns a generator of names of options, known and unknown.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&'static str> = rows().flat_map(|row| [Some(row.name), row.old]).flatten().collect();
     prop_oneof![
@@ -156,7 +157,8 @@ proptest! {
     }
 }
 
-/// The largest accepted inputs, of the kinds that reveal a worse than linear parser.
+/// Asserts that the largest accepted inputs are parsed within the limits. They are of kinds that reveal a parser that takes more
+/// than linear time.
 #[test]
 fn the_largest_inputs() {
     let large = 256 * 1024;

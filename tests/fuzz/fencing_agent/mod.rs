@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::allocation;
 
 const EXAMPLE: &str = include_str!("../../../src/fencing_agent/config/example.toml");
-/// The memory of an agent of three members, with foca's buffers.
+/// The bytes of memory for an agent of three members, with the buffers of the crate foca.
 const CONSTANT: usize = 1024 * 1024;
 const FACTOR: usize = 256;
 
@@ -16,7 +16,7 @@ fn count() -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(1_000, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
 
-/// Returns a member's datagram, or almost one: sender, version, kind, and the number of the start.
+/// Returns a generator of datagrams of a member, or almost: a sender, a version, a kind, the sender's start counter and a body.
 fn datagram() -> impl Strategy<Value = Vec<u8>> {
     let head = (any::<u8>(), prop_oneof![9 => Just(1_u8), 1 => any::<u8>()], 0_u8..6, 0_u64..4);
     let body = prop_oneof![
@@ -28,7 +28,7 @@ fn datagram() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Returns the example with a part that is deleted, overwritten or doubled.
+/// Returns a generator of copies of the example configuration in which a part is deleted, overwritten or doubled.
 fn configuration() -> impl Strategy<Value = String> {
     let words = prop_oneof![
         any::<String>(),
