@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::{promtool, shipped};
 
-/// Panels that every Grafana has.
+/// The types of panels that every Grafana has without a plugin.
 const PANELS: &[&str] = &["stat", "state-timeline", "timeseries", "bargauge", "table", "text", "row"];
 
 fn dashboard() -> Value {
     serde_json::from_str(&fs::read_to_string(shipped("grafana/tandem.json")).unwrap()).unwrap()
 }
 
-/// Returns every expression with its panel.
+/// Returns every expression of the dashboard as a pair of the panel's title and the expression.
 pub(crate) fn expressions() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let panels = dashboard["panels"].as_array().unwrap().clone();

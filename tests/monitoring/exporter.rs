@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::{dashboard, metrics_in, metrics_of, pages, rules_file};
 
-/// A running node_exporter, which ends with the test.
+/// A node_exporter that runs. It ends when this is dropped.
 struct Exporter {
     child: Child,
     address: String,
@@ -41,7 +41,7 @@ impl Exporter {
         Ok(answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
     }
 
-    /// Waits for its page, and returns it.
+    /// Waits until the exporter serves its metrics, and returns them.
     fn page(&self) -> String {
         let begin = Instant::now();
         loop {

@@ -8,7 +8,7 @@ use crate::{promtool, shipped};
 
 const FILE: &str = "prometheus/tandem-fencing.rules.yml";
 
-/// Returns a test: on a node with these metrics, these alerts fire after `minute` minutes.
+/// Returns a test for promtool: on a node with these metrics, exactly these alerts fire after `minute` minutes.
 fn test(name: &str, metrics: &[(&str, u32)], minute: u64, alerts: &[&str]) -> Value {
     let series: Vec<Value> = metrics
         .iter()

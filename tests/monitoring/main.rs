@@ -17,7 +17,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Returns a program's output, and whether it succeeded.
+/// Runs a program with `input` on its standard input. Returns whether it succeeded, and its output.
 fn ask(program: &str, args: &[&str], input: &str) -> (bool, String) {
     let mut child = Command::new(program)
         .args(args)
@@ -45,19 +45,19 @@ fn rules_file() -> PathBuf {
     shipped("prometheus/tandem.rules.yml")
 }
 
-/// Returns the names of metrics in expressions, and anything similar.
+/// Returns the words in expressions that begin as the names of metrics do.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words.filter(|word| word.starts_with("tandem_") || word.starts_with("node_")).map(str::to_owned).collect()
 }
 
-/// Returns the names of the metrics on a page.
+/// Returns the names of the metrics in the text of an exporter.
 fn metrics_of(page: &str) -> BTreeSet<String> {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split(['{', ' ']).next()).map(str::to_owned).collect()
 }
 
-/// Names that others rely on: OpenShift's, with Tandem's prefix, and additional ones.
+/// The names of Tandem's metrics, on which users rely. They are OpenShift's names with Tandem's prefix, and additional ones.
 const NAMES: &[&str] = &[
     "tandem_cluster_healthy",
     "tandem_cluster_in_service",
@@ -121,7 +121,7 @@ fn all_metrics_have_their_names() {
     assert_eq!(metrics_of(&pages::full().page()), expected);
 }
 
-/// Expands `tandem_etcd_{leader,voter}` into two names.
+/// Expands names as in `tandem_etcd_{leader,voter}`, which is two names.
 fn in_full(name: &str) -> Vec<String> {
     let Some((begin, rest)) = name.split_once('{') else { return vec![name.to_owned()] };
     rest.trim_end_matches('}').split(',').map(|end| format!("{begin}{end}")).collect()
@@ -135,7 +135,7 @@ fn every_metric_is_explained() {
     assert_eq!(explained, NAMES.iter().map(|name| (*name).to_owned()).collect());
 }
 
-/// Returns the lines of one metric on a page.
+/// Returns the lines of the metric `name` in the text of an exporter.
 fn lines_of<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     page.lines().filter(|line| line.split(['{', ' ']).next() == Some(name)).collect()
 }

@@ -12,15 +12,15 @@ use tandem::operate::metrics::{self, Extras, FencingTests};
 
 use crate::states::{AT, NODES, configured, each, healthy, node, on, power_off, seen, stop};
 
-/// The inputs of a page.
+/// A state of the cluster from which the collector renders its metrics.
 pub(crate) struct State {
     pub(crate) name: &'static str,
     pub(crate) cluster: Cluster,
     pub(crate) health: Health,
     pub(crate) extras: Extras,
-    /// The seconds of each minute in which a processor is busy. Each node has two processors.
+    /// The seconds of each minute in which each node's processors work. A node has two processors.
     pub(crate) work: u64,
-    /// True if the collectors keep running.
+    /// True if the collectors keep running, so that the time of the last collection advances.
     pub(crate) collects: bool,
 }
 
@@ -29,7 +29,7 @@ impl State {
         metrics::render(&self.cluster, &self.health, &conditions::of(&self.cluster), &self.extras)
     }
 
-    /// Returns Prometheus' series of both nodes for so many minutes. promtool's time begins in 1970.
+    /// Returns the series that Prometheus would have of both nodes after `minutes` minutes. promtool's time begins in 1970.
     pub(crate) fn series(&self, minutes: u64) -> Vec<Value> {
         let mut series = Vec::new();
         for here in NODES {
@@ -85,7 +85,7 @@ fn good() -> State {
     }
 }
 
-/// Returns the record of a test so many days ago.
+/// Returns the record of a fencing test of `node`, `days` days ago.
 fn tested(node: &str, days: u64) -> String {
     let at = UNIX_EPOCH + Duration::from_secs(AT - days * 86_400);
     let at = humantime::format_rfc3339_seconds(at).to_string();
@@ -191,7 +191,7 @@ fn change(state: &mut State) {
     state.extras.member_change = Some(UnderWay { words, since: AT });
 }
 
-/// Returns every state of the tests, the healthy one first.
+/// Returns every state of the cluster that the tests use, the healthy one first.
 pub(crate) fn all() -> Vec<State> {
     vec![
         good(),
@@ -231,7 +231,7 @@ pub(crate) fn named(name: &str) -> State {
     all().into_iter().find(|state| state.name == name).unwrap_or_else(|| panic!("no state '{name}'"))
 }
 
-/// Returns a state with a value of every metric.
+/// Returns a state in which every metric of Tandem has a value.
 pub(crate) fn full() -> State {
     let mut state = named("learner");
     let mut stopped = state.cluster.clone();

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::pages::named;
 use crate::{promtool, rules_file};
 
-/// An alert, its delay and severity, a state in which it fires, and minutes since the state began: at the first it does
-/// not fire, and at the second it does.
+/// An alert: its name, its delay, its severity, and a state in which it fires. The two numbers are minutes since the state
+/// began. At the first the alert must not fire yet, and at the second it must.
 type Row = (&'static str, &'static str, &'static str, &'static str, [u64; 2]);
 
 const ROWS: &[Row] = &[
@@ -42,7 +42,7 @@ const ROWS: &[Row] = &[
     ("TandemOneNodeCannotCarryBoth", "30m", "warning", "busy", [50, 62]),
 ];
 
-/// Alerts with a common cause, of which only one may fire.
+/// Alerts that must not fire in a state, because another alert has the same cause.
 const SILENT: &[(&str, &str)] = &[
     ("TandemCertificateEnds", "certificate in a week"),
     ("TandemCertificateEndsSoon", "certificate in a month"),
@@ -56,7 +56,7 @@ const SILENT: &[(&str, &str)] = &[
     ("TandemResourceStopped", "no kubelet"),
 ];
 
-/// Returns the fields of each rule in the file, as key and value. It reads single lines only.
+/// Returns the fields of each alerting rule, by the alert's name. Fields of several lines are left out.
 fn rules() -> BTreeMap<String, BTreeMap<String, String>> {
     let mut found: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let mut name = String::new();
@@ -78,7 +78,7 @@ fn expectation(minute: u64, query: &str, is_so: bool) -> Value {
     json!({ "expr": query, "eval_time": format!("{minute}m"), "exp_samples": samples })
 }
 
-/// Runs these tests in one call of promtool.
+/// Runs tests of the alerting rules in one call of promtool.
 fn run(tests: &[Value]) {
     let file = json!({ "rule_files": [rules_file()], "evaluation_interval": "1m", "tests": tests });
     let dir = tempfile::tempdir().unwrap();
@@ -142,7 +142,7 @@ fn of_one_cause_one_alert_is_told() {
     run(&tests);
 }
 
-/// Returns the anchor of a heading as GitHub makes it.
+/// Returns the anchor that GitHub makes for a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
     let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));

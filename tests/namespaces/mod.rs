@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// The variable that shows a test that it runs inside the namespaces.
+/// The environment variable that is set if a test program runs inside the namespaces.
 const INSIDE: &str = "TANDEM_INSIDE";
 
-/// A lock, because two tests at once would only slow each other down.
+/// The lock that lets one test at a time run in namespaces. Two at once would only slow each other down.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[expect(clippy::disallowed_methods, reason = "the tests start the binary and its surroundings as a user would")]
@@ -18,8 +18,8 @@ pub(crate) fn program(path: impl AsRef<Path>) -> Command {
     Command::new(path.as_ref())
 }
 
-/// Runs `inner` in fresh mount, network, PID and IPC namespaces, for `seconds` at most. `name` is the calling test's,
-/// and `module` its module's path.
+/// Runs `inner` in fresh mount, network, PID and IPC namespaces, for `seconds` at most. `name` is the name of the calling
+/// test, and `module` the path of its module.
 pub(crate) fn run(module: &str, name: &str, seconds: u32, inner: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return inner();

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// The limit of the installed size. The figures report the size, so that its growth is a choice; the test fails above
-/// this.
+/// The largest allowed size of the installed binary, in bytes. The test prints the size, so that its growth is a choice.
 const LARGEST_BINARY: u64 = 12_000_000;
 const SHOWN_CRATES: usize = 15;
 const SLOWEST_METADATA: Duration = Duration::from_millis(5);
@@ -32,7 +31,7 @@ fn metadata() -> Command {
     command
 }
 
-/// Returns the size of the binary as `make install` installs it. The build leaves the functions' names in it.
+/// Returns the size of the binary in bytes as `make install` installs it. The build leaves the functions' names in it.
 fn stripped_size() -> u64 {
     let place = tempfile::tempdir().unwrap();
     let stripped = place.path().join("tandem");
@@ -40,8 +39,8 @@ fn stripped_size() -> u64 {
     std::fs::metadata(stripped).unwrap().len()
 }
 
-/// Returns the crate of a function: the first name in it. For `<core::option::Option<T> as Clone>::clone` that is
-/// `core`.
+/// Returns the crate that wrote a function: the first name in the symbol. It is `core` for `<core::option::Option<T> as
+/// Clone>::clone`.
 fn crate_of(symbol: &str) -> &str {
     let begin = symbol.trim_start_matches(|c: char| !c.is_ascii_alphabetic() && c != '_');
     let begin = ["dyn ", "mut ", "const "].iter().fold(begin, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
@@ -49,8 +48,8 @@ fn crate_of(symbol: &str) -> &str {
     if begin[end..].starts_with("::") || begin[end..].starts_with('[') { &begin[..end] } else { "(no crate's)" }
 }
 
-/// Returns the bytes of each crate's functions, the largest first. `nm` reads them from the names in the build's own
-/// binary.
+/// Returns the bytes of each crate's functions, the largest first. `listing` is the output of `nm` about a binary with its
+/// symbols.
 fn by_crate(listing: &str) -> Vec<(String, u64)> {
     let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
     for line in listing.lines() {
@@ -89,8 +88,9 @@ fn functions_are_counted_for_the_crate_that_wrote_them() {
     assert_eq!(by_crate(listing), rows.map(|(name, bytes)| (name.to_owned(), bytes)));
 }
 
-/// The median counts, because the machine has other load. The memory is the largest of any child of this test. It
-/// includes what the child shared with the test before it loaded its own program, so it is an upper bound.
+/// Asserts that `podman-etcd meta-data` is fast and needs little memory. The median of the times counts, because the machine
+/// has other load. The memory is the largest of any child of this test. It includes what the child shared with the test
+/// before it loaded its own program, so it is an upper bound.
 #[test]
 fn meta_data_is_quick_and_light() {
     let mut times: Vec<Duration> = (0..RUNS)

@@ -15,20 +15,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The packages, each after those that it needs.
+/// The names of all packages, each after the packages that it needs.
 const PACKAGES: [&str; 4] = ["tandem-common", "tandem", "tandem-fencing", "tandem-dropin"];
-/// Packages with the script that protects what Pacemaker needs. The daemons' package is not concerned.
+/// The packages with a script that refuses the removal of what Pacemaker needs. The daemons' package needs no such script.
 const KEPT: [&str; 3] = ["tandem-common", "tandem", "tandem-dropin"];
-/// Packages with systemd units.
+/// The packages that contain systemd units.
 const WITH_UNITS: [&str; 2] = ["tandem", "tandem-fencing"];
-/// The build of each package, as in the file names. It increases when files move from one package to another.
+/// The packages' revision, as in the file names. It increases when files move from one package to another.
 const REVISION: &str = "2";
-/// Directories of the packages' own documentation, which each distribution names differently.
+/// The directories of documentation, which each distribution names differently.
 const DOC_PLACES: &[&str] = &["/usr/share/doc/", "/usr/share/licenses/", "/usr/share/lintian/"];
-/// Mode and owner of all files except links, for executables and others.
+/// The mode and owner of an installed file. The next constant is for an executable.
 const FILE: &str = "-rw-r--r-- root";
 const PROGRAM: &str = "-rwxr-xr-x root";
-/// The only directory that is not readable by all users, because it will contain keys and passwords.
+/// The only installed directory that not all users can read, because it will contain keys and passwords. The next constant is
+/// its mode and owner.
 const CONFIGURATION: &str = "/etc/tandem";
 const CLOSED: &str = "drwx------ root";
 
@@ -43,7 +44,7 @@ fn said(program: &str, args: &[&str]) -> String {
     text
 }
 
-/// Returns the only package with a file name of this beginning and end.
+/// Returns the path of the only built package with a file name of this beginning and end.
 fn package(begin: &str, end: &str) -> String {
     let dir = root().join("target/packages");
     let entries = fs::read_dir(&dir).unwrap_or_else(|_| panic!("{} is missing: type 'make package'", dir.display()));
@@ -65,7 +66,7 @@ fn deb(name: &str) -> String {
     package(&format!("{name}_"), ".deb")
 }
 
-/// A map from a path to "mode owner", or to "-> target" for a link.
+/// The contents of a package: each path, with its mode and owner or, for a link, its target.
 type Contents = BTreeMap<String, String>;
 
 fn links(list: &str) -> Contents {
@@ -74,7 +75,7 @@ fn links(list: &str) -> Contents {
     rows.map(|(link, target)| (link.to_owned(), format!("-> {target}"))).collect()
 }
 
-/// Files that are installed unchanged from the tree.
+/// The installed files that are copied unchanged from `metadata/`.
 const SHIPPED: &[&str] = &[
     "/usr/share/tandem/prometheus/tandem.rules.yml",
     "/usr/share/tandem/prometheus/tandem-fencing.rules.yml",
@@ -83,8 +84,8 @@ const SHIPPED: &[&str] = &[
     "/usr/share/tandem/kubernetes/fencing-agent.yaml",
 ];
 
-/// Returns the package that contains the installed `path`. `common` has the binary and its pages, and `fencing` has the
-/// daemons' names.
+/// Returns the name of the package that must contain the installed `path`. `tandem-common` has the binary and its pages, and
+/// `tandem-fencing` has the daemons' names.
 fn holder(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap().trim_start_matches('_');
     if ["watchdog-mux", "fencing-agent", "fencing.proto", "tandem-fencing.rules", "watchdog.md"]
@@ -100,7 +101,7 @@ fn holder(path: &str) -> &'static str {
     "tandem"
 }
 
-/// Returns the contents of a package, without its documentation.
+/// Returns the contents that a package should have, without documentation.
 fn expected(package: &str) -> Contents {
     if package == "tandem-dropin" {
         return links("links-dropin");
@@ -148,8 +149,8 @@ fn walk(top: &Path, dir: &Path, all: &mut Contents) {
     }
 }
 
-/// Removes suffixes of compression, documentation, and directories, which must be readable by all and writable only by
-/// root.
+/// Returns the contents of a package without documentation, directories and suffixes of compression. Asserts that all users
+/// can read the directories, and only root can write them.
 fn comparable(contents: Contents) -> Contents {
     let mut kept = Contents::new();
     for (path, about) in contents {
@@ -195,7 +196,7 @@ fn of_deb(path: &str) -> Contents {
     said("dpkg-deb", &["--contents", path]).lines().map(entry).collect()
 }
 
-/// Returns the differences, one line each.
+/// Returns the differences between two packages' contents, one on each line.
 fn difference(expected: &Contents, actual: &Contents) -> String {
     let mut text = String::new();
     for (path, about) in expected {
@@ -218,8 +219,9 @@ fn each_package_holds_what_is_installed_and_nothing_else() {
     }
 }
 
-/// Two scripts exist, which `tests/program/removal.rs` and `arrival.rs` run: one before a removal, and one after units
-/// arrive. Nothing else runs when a package is installed or removed: no unit is enabled, and no upgrade restarts one.
+/// Asserts that a package runs two scripts at most. One refuses a removal, and one has systemd read new units
+/// (`tests/program/removal.rs` and `arrival.rs`). Nothing else runs when a package is installed or removed: no unit is
+/// enabled, and no upgrade restarts one.
 #[test]
 fn nothing_runs_but_what_keeps_a_package_and_has_systemd_read_its_units() {
     let script = |path: &str| fs::read_to_string(root().join("deb").join(path)).unwrap();
@@ -272,7 +274,7 @@ fn the_documentation_is_there() {
     }
 }
 
-/// Returns the program in each package.
+/// Returns the binary that the Debian package contains, and that of the RPM.
 fn shipped_programs() -> [(&'static str, Vec<u8>); 2] {
     let unpacked = tempfile::tempdir().unwrap();
     let place = unpacked.path().to_str().unwrap();
@@ -286,8 +288,7 @@ fn shipped_programs() -> [(&'static str, Vec<u8>); 2] {
     [("deb", of_deb), ("rpm", fs::read(unpacked.path().join("of-rpm")).unwrap())]
 }
 
-/// The lab builds a program that a switch makes lose writes, to test its checks. The packages do not
-/// contain it.
+/// Asserts that the packages do not contain the lab's program, which loses writes at a switch to test the lab's checks.
 #[test]
 fn what_is_shipped_has_none_of_the_labs_faults() {
     for (package, program) in shipped_programs() {
@@ -307,7 +308,7 @@ fn what_is_shipped_has_none_of_the_labs_faults() {
     }
 }
 
-/// The tests check the definition of the gRPC interface in the tree, and also rules and dashboard.
+/// Asserts that the packages contain the files of `metadata/` unchanged, because other tests check those.
 #[test]
 fn what_lies_in_the_tree_is_shipped_as_it_is() {
     let unpacked = tempfile::tempdir().unwrap();
@@ -321,7 +322,7 @@ fn what_lies_in_the_tree_is_shipped_as_it_is() {
     }
 }
 
-/// The model and the generator are programs for a checkout: the packages contain neither them nor their code.
+/// Asserts that the packages contain neither the model nor the generator, nor their code. Both are programs for a checkout.
 #[test]
 fn what_is_shipped_has_neither_the_model_nor_the_generator() {
     for (package, program) in shipped_programs() {
@@ -340,7 +341,8 @@ fn what_is_shipped_has_neither_the_model_nor_the_generator() {
     }
 }
 
-/// The build leaves the functions' names in the binary, for the figures. `make install` strips it.
+/// Asserts that the packages' binary is stripped. The build leaves the functions' names in it for the figures, and `make
+/// install` strips it.
 #[test]
 fn what_is_shipped_is_stripped() {
     for (package, program) in shipped_programs() {
@@ -348,7 +350,7 @@ fn what_is_shipped_is_stripped() {
     }
 }
 
-/// The licences of the linked libraries require a list of their authors and terms.
+/// Asserts that the packages name the linked libraries, because their licences require a list of authors and terms.
 #[test]
 fn the_libraries_that_are_linked_in_are_named() {
     let unpacked = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{deb, root, rpm, said};
 
-/// Collects the names of programs in calls such as `run("podman", ...)`.
+/// Collects the names of the programs that the sources call, as in `run("podman", ...)`.
 fn called_programs(dir: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -30,7 +30,8 @@ fn called_programs(dir: &Path, found: &mut Vec<String>) {
     found.dedup();
 }
 
-/// Returns the Debian package of a program. Debian's lists have some programs below `/bin`, even if `/bin` is a link.
+/// Returns the Debian package that contains a program. Debian's lists have some programs below `/bin`, even if `/bin` is a
+/// link.
 fn owner(program: &str) -> String {
     let paths = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(|dir| format!("{dir}/{program}"));
     let known = paths.iter().find_map(|path| {
@@ -45,7 +46,8 @@ fn owner(program: &str) -> String {
         .to_owned()
 }
 
-/// Checks the Debian package of each program, and the RPM of the same or another name.
+/// Asserts that the packages require every program that the sources call. The test looks up the Debian package of each, and
+/// the RPM of the same or another name.
 #[test]
 fn what_is_called_is_required() {
     let mut programs = Vec::new();
@@ -76,7 +78,7 @@ fn what_is_called_is_required() {
     }
 }
 
-/// A host of a Kubernetes cluster has no Pacemaker.
+/// Asserts that the daemons' packages require no Pacemaker and no podman, because a host of a Kubernetes cluster has none.
 #[test]
 fn the_daemons_need_neither_pacemaker_nor_podman() {
     for name in ["tandem-common", "tandem-fencing"] {

@@ -7,14 +7,14 @@ use std::process::Command;
 
 use super::{PACKAGES, REVISION, deb, root, rpm, said};
 
-/// The paths of the drop-in, and the packages that own them today.
+/// The packages that own the paths of `tandem-dropin` today: name, version, and path.
 const TAKEN: &[(&str, &str, &str)] = &[
     ("resource-agents", "4.18.0", "/usr/lib/ocf/resource.d/heartbeat/podman-etcd"),
     ("fence-agents-redfish", "4.16.0", "/usr/sbin/fence_redfish"),
 ];
 const ORIGINAL: &str = "#!/bin/sh\necho the original\n";
 
-/// Returns a command that may write as root into a root directory that belongs to the test's user.
+/// Returns a command that acts as root in a root directory of the test's user.
 fn as_root(program: &str) -> Command {
     if nix::unistd::geteuid().is_root() {
         return Command::new(program);
@@ -24,7 +24,7 @@ fn as_root(program: &str) -> Command {
     command
 }
 
-/// Returns whether it succeeded, and all of its output.
+/// Runs a command. Returns whether it succeeded, and all of its output.
 fn outcome(command: &mut Command) -> (bool, String) {
     let output = command.env("LC_ALL", "C").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -38,12 +38,13 @@ pub(crate) fn write(path: &Path, text: &str, program: bool) {
     fs::set_permissions(path, fs::Permissions::from_mode(if program { 0o755 } else { 0o644 })).unwrap();
 }
 
-/// Returns the path below `root`.
+/// Returns the path of `place` in the root directory `root`.
 pub(crate) fn at(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
-/// Asserts that Tandem is at each path and answers there, or that the originals are.
+/// Asserts that each path of the drop-in leads to Tandem and answers. With `tandem` false, asserts that it has the original
+/// program.
 fn assert_in_place(root: &Path, tandem: bool) {
     for (_, _, place) in TAKEN {
         let file = at(root, place);
@@ -65,8 +66,8 @@ fn assert_in_place(root: &Path, tandem: bool) {
     }
 }
 
-/// A shell for the packages' scripts, with its libraries. The programs that it calls are missing, so the scripts cannot
-/// ask whether the package is needed.
+/// The shell for the packages' scripts in a test's root directory. The programs that the scripts call are missing there, so
+/// they cannot ask whether Pacemaker needs the package.
 const SHELL: &str = "/bin/sh";
 
 fn with_a_shell(root: &Path) {
@@ -78,7 +79,8 @@ fn with_a_shell(root: &Path) {
     }
 }
 
-/// Collects every file below `dir`, except the package manager's own.
+/// Collects every file below `dir`. Leaves out the shell's files, and the directory `database`, which is the package
+/// manager's own.
 pub(crate) fn files(dir: &Path, database: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -103,7 +105,7 @@ pub(crate) fn assert_empty(root: &Path, database: &str) {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-/// Builds a Debian package with one program, or with none.
+/// Builds a Debian package for a test. It contains a program at `place`, or nothing if `place` is empty.
 pub(crate) fn made_deb(dir: &Path, name: &str, version: &str, more: &str, place: &str) -> String {
     let tree = dir.join(name);
     let control = format!(
@@ -119,7 +121,7 @@ pub(crate) fn made_deb(dir: &Path, name: &str, version: &str, more: &str, place:
     file
 }
 
-/// Returns a root for dpkg that contains only a shell.
+/// Returns a new root directory for dpkg that contains only a shell.
 pub(crate) fn empty_of_dpkg(scratch: &Path) -> PathBuf {
     let root = scratch.join("root");
     for file in ["info/format", "updates/.keep", "triggers/File", "status", "available"] {
@@ -134,7 +136,7 @@ pub(crate) fn dpkg(root: &Path, words: &[&str]) -> (bool, String) {
     outcome(as_root("dpkg").arg(format!("--root={}", root.display())).arg("--log=/dev/null").args(words))
 }
 
-/// Returns what these packages depend on, as a package provides it.
+/// Returns the dependencies of these Debian packages, in the form in which another package can provide them.
 pub(crate) fn provided(debs: &[&str]) -> String {
     let depends: Vec<String> = debs.iter().map(|deb| said("dpkg-deb", &["--field", deb, "Depends"])).collect();
     depends.iter().map(|line| line.trim().replace(">=", "=")).collect::<Vec<_>>().join(", ") + "\n"
@@ -179,8 +181,8 @@ fn the_debian_packages_come_and_go() {
     assert_empty(&root, "var/lib/dpkg");
 }
 
-/// Returns a specification of the other packages: those that the RPMs require, and those that the drop-in conflicts
-/// with.
+/// Returns the RPM specification of the other packages in a test: one that provides `requires`, and those that the drop-in
+/// conflicts with.
 fn specification(requires: &str) -> String {
     let provides = requires.lines().filter(|line| !line.starts_with("rpmlib(")).map(|line| line.replace(">=", "="));
     let provides = provides.map(|line| format!("Provides: {line}\n")).collect::<Vec<String>>().concat();
@@ -214,7 +216,7 @@ pub(crate) fn made_rpms(dir: &Path, requires: &str) -> [String; 3] {
     ["machine", TAKEN[0].0, TAKEN[1].0].map(|name| dir.join(format!("{name}.rpm")).to_str().unwrap().to_owned())
 }
 
-/// Returns a root for rpm that contains only a shell.
+/// Returns a new root directory for rpm that contains only a shell.
 pub(crate) fn empty_of_rpm(scratch: &Path) -> PathBuf {
     let root = scratch.join("root");
     fs::create_dir(&root).unwrap();
@@ -226,7 +228,7 @@ pub(crate) fn in_rpm(root: &Path, words: &[&str]) -> (bool, String) {
     outcome(as_root("rpm").args(["--dbpath", "/var/lib/rpm", "--root"]).arg(root).args(words))
 }
 
-/// Returns the requirements of these packages except each other.
+/// Returns the requirements of these RPMs, except for those that name another package of Tandem.
 pub(crate) fn required(rpms: &[&str]) -> String {
     let all = said("rpm", &[&["--query", "--package", "--requires"], rpms].concat());
     all.split_inclusive('\n').filter(|line| !line.starts_with("tandem")).collect()
@@ -268,7 +270,7 @@ fn the_rpms_come_and_go() {
     assert_empty(&root, "var/lib/rpm");
 }
 
-/// Debian's changelog has the same version.
+/// Asserts that the newest entry of Debian's changelog has this version.
 #[test]
 fn debians_list_of_changes_has_this_version() {
     let text = fs::read_to_string(root().join("deb/changelog")).unwrap();

@@ -9,7 +9,7 @@ use super::roots::{
 };
 use super::{deb, root, rpm, said};
 
-/// One file of each package, which an operator would miss.
+/// A file of each kind that an operator would miss if an upgrade removed it.
 const MISSED: [&str; 5] = [
     "/usr/sbin/tandem",
     "/usr/sbin/fence_redfish_rs",
@@ -19,7 +19,7 @@ const MISSED: [&str; 5] = [
 ];
 const SPLIT: [&str; 3] = ["tandem-common", "tandem", "tandem-fencing"];
 
-/// Extracts the three packages over each other.
+/// Extracts the packages `tandem-common`, `tandem` and `tandem-fencing` into one directory.
 fn tree(dir: &Path) -> PathBuf {
     let tree = dir.join("tree");
     for name in SPLIT {
@@ -36,7 +36,7 @@ fn assert_all_there(root: &Path) {
     assert_eq!(program, at(root, "/usr/sbin/tandem").canonicalize().unwrap());
 }
 
-/// Makes the old Debian package, with the script that protects it.
+/// Builds the Debian package as it was before the split into several, with the script that refuses its removal.
 fn single_deb(dir: &Path) -> String {
     let tree = tree(dir);
     let depends = provided(&[&deb("tandem-common"), &deb("tandem")]);
@@ -99,7 +99,7 @@ fn dpkg_installs_the_daemons_where_there_is_no_pacemaker() {
     }
 }
 
-/// Makes the old RPM, by a specification with each file of the new ones.
+/// Builds the RPM as it was before the split into several, with all files of the packages of today.
 fn single_rpm(dir: &Path) -> String {
     let tree = tree(dir);
     let mut found = Vec::new();

@@ -10,7 +10,8 @@ use std::process::Command;
 
 use crate::executable::script;
 
-/// Runs the script in a root of its own with tools that exit with `code`. Returns their calls.
+/// Runs the packages' script `postinst` in a root directory of its own, with fake tools that exit with `code`. Returns the
+/// calls of the tools.
 fn called(systemd_runs: bool, has_directories: bool, code: i32) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     let (log, tmpfiles) = (root.path().join("called"), root.path().join("usr/lib/tmpfiles.d"));
@@ -42,7 +43,7 @@ fn units_are_read_anew_and_none_is_started() {
     assert_eq!(called(false, true, 0), [""; 0], "systemd does not run");
 }
 
-/// Both packages with units have the same script.
+/// Asserts that both packages with units have the same scripts.
 #[test]
 fn each_package_with_units_has_the_script() {
     let deb = Path::new(env!("CARGO_MANIFEST_DIR")).join("deb");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-/// Escapes, line breaks, C1 controls, and characters that change the direction of a text.
+/// Texts with escapes, line breaks, C1 controls, and characters that change the direction of a text.
 const HOSTILE: &[&str] = &[
     "\u{1b}]0;owned\u{7}",
     "\u{1b}[2J\u{1b}[1;1H",
@@ -29,7 +29,7 @@ fn tandem(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Returns the agent without parameters, which it refuses with a line in its log.
+/// Returns a command that runs `podman-etcd` without parameters. The agent refuses that with a line in its log.
 fn agent(dir: &Path, action: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
     command.args(["podman-etcd", action]).env_clear().env("HA_RSCTMP", dir).stdin(Stdio::null());
@@ -102,7 +102,8 @@ fn no_log_file_keeps_an_action_from_its_end_or_leads_elsewhere() {
     assert!(fs::read_to_string(at("file")).unwrap().contains("ERROR: "));
 }
 
-/// This holds for any umask of the caller, such as that of a container's supervisor.
+/// Asserts that other users cannot write the files that the program makes, whatever umask its caller has, such as the
+/// supervisor of a container.
 #[test]
 fn no_other_user_writes_what_is_made() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,7 +126,8 @@ fn no_other_user_writes_what_is_made() {
     );
 }
 
-/// The agent blocks on a full pipe without a reader.
+/// Asserts that an action that hangs ends itself before Pacemaker would. In this test the agent blocks on a full pipe without
+/// a reader.
 #[test]
 fn an_action_that_hangs_ends_itself_before_pacemaker_ends_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -38,7 +38,7 @@ fn in_the_place_of_what_it_replaces_it_is_the_same_program() {
     assert_eq!(started_as("fence_redfish", &["-o", "metadata"]).stdout, own.stdout);
 }
 
-/// A reader that ends early closes the pipe, as in `tandem --list | head -n 0`.
+/// Asserts that a closed pipe on stdout is no failure, as in `tandem --list | head -n 0`.
 #[test]
 fn a_reader_that_stops_early_is_no_fault() {
     let calls: [&[&str]; 5] =
@@ -92,7 +92,7 @@ fn the_models_old_name_leads_to_the_new_one() {
     }
 }
 
-/// Without stderr, the exit code is the only report.
+/// Asserts that a failure has its exit code although stderr is closed, because the code is then the only report.
 #[test]
 fn a_failure_that_nobody_hears_has_its_code() {
     for (words, code) in [(&["data-dir", "show", "/nowhere"][..], 1), (&["podman-etcd", "no-action"], 3)] {

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tandem::operate::events::deliver::{self, Places, Trust};
 use tandem::records::events::{Event, read};
 
-/// The number of alerts, each for two recipients.
+/// The number of alerts that the test sends to two recipients each.
 const ALERTS: u64 = 100;
 
-/// Returns the link that the package installs.
+/// Returns the path of the alert agent: a link to the binary, as the package installs it.
 fn agent(dir: &Path) -> PathBuf {
     let folder = dir.join("libexec/tandem");
     std::fs::create_dir_all(&folder).unwrap();
@@ -24,7 +24,8 @@ fn agent(dir: &Path) -> PathBuf {
     link
 }
 
-/// Returns the alert of a monitor that failed a moment ago, because a new recipient gets only the last hour.
+/// Returns the environment variables of an alert about a monitor that failed a moment ago. It is that new, because a new
+/// recipient gets only the last hour.
 fn variables(number: u64) -> Vec<(String, String)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let fixed = [
@@ -49,9 +50,9 @@ fn call(agent: &Path, events: &Path, number: u64) -> Option<i32> {
     command.status().unwrap().code()
 }
 
-/// A script that calls the agent for two recipients of each alert, all at once, and waits for them. It runs in a
-/// separate shell, because other tests of this process write programs. These cannot start while a new child still has
-/// them open for writing.
+/// The script that calls the alert agent for two recipients of each alert, all at once, and waits for the calls. It runs in a
+/// separate shell, because other tests of this process write programs. Such a program cannot start while a new child still
+/// has it open for writing.
 const ALL_AT_ONCE: &str = "
 children=
 for number in $(seq 100000 $((99999 + ALERTS))); do

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use crate::executable;
 
-/// Installs a `tandem` that knows names without a cluster, and otherwise runs the real one.
+/// Installs a fake `tandem` that completes names without a cluster, and otherwise runs the real one.
 fn with_names(dir: &Path) {
     let file = dir.join("tandem");
     let script = format!(
@@ -20,7 +20,7 @@ fn with_names(dir: &Path) {
     executable::script(&file, &script);
 }
 
-/// Runs `program` with Pacemaker's programs and Tandem in `dir`.
+/// Runs `program` with `dir` as the first directory of its search path, and as its working directory.
 fn run(dir: &Path, program: &str, words: &[&str]) -> Output {
     let path = format!("{}:/usr/bin:/bin", dir.display());
     Command::new(program).args(words).current_dir(dir).env("PATH", path).output().unwrap()
@@ -53,7 +53,8 @@ fn o_json_is_json() {
     assert!(output.status.code() == Some(2) && text(&output.stderr).contains("json"), "{}", text(&output.stderr));
 }
 
-/// Each command gets as far as querying a cluster that does not exist, so it is no usage error.
+/// Asserts that these options of `tandem status` are valid, and those of the second list are not. With valid ones the command
+/// gets as far as asking for a cluster, which does not exist here.
 #[test]
 fn status_takes_short_options_and_two_forms() {
     let dir = tempfile::tempdir().unwrap();
@@ -139,7 +140,7 @@ fn without_a_cib_there_are_no_names_and_no_words() {
     }
 }
 
-/// Returns bash's completions of the last of `words`.
+/// Returns the words that bash completes for the last of `words`.
 fn completed(dir: &Path, words: &[&str]) -> Vec<String> {
     let script = "source <(tandem completion bash)
         COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1))
@@ -188,7 +189,7 @@ fn each_shell_has_the_names_in_its_script() {
     }
 }
 
-/// With `--help` after it, a command is parsed and not executed.
+/// Asserts that every command on the one-page guide exists. With `--help` after it, a command is parsed and not executed.
 #[test]
 fn every_command_of_the_page_next_to_the_rack_exists() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operate/one-page.md")).unwrap();

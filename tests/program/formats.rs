@@ -31,8 +31,8 @@ fn sample(name: &str) -> String {
     std::fs::read_to_string(samples().join(name)).unwrap()
 }
 
-/// Asserts that the sample means `expected`, which is written like the sample, and that additions of later versions do
-/// not prevent reading.
+/// Asserts that the sample file `name` means `expected`, and that `expected` is written as the sample is. Fields that a later
+/// version adds must not prevent reading.
 fn holds<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, expected: &T) {
     reads(name, expected);
     let written: Value = serde_json::from_str(&sample(name)).unwrap();

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use super::killed_agent::{STAGE, agent, etcd_lives, set_the_stage, told};
 use crate::namespaces::{self, program};
 
-/// The limit for an action.
+/// The time within which an action must end on a full disk.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Mounts a file system without a free byte at `place`.
+/// Mounts a full file system at `place`.
 fn fill(place: &str) {
     fs::create_dir_all(place).unwrap();
     let script = "mount -t tmpfs -o size=64k,nr_inodes=64 tmpfs \"$1\" && cat /dev/zero > \"$1/full\" 2> /dev/null; \
@@ -22,7 +22,7 @@ fn fill(place: &str) {
     assert!(filled.success(), "{place}");
 }
 
-/// Runs an action with its log in `log`. Returns its exit code.
+/// Runs an action of `podman-etcd` with its log in the file `log`. Returns the exit code.
 fn code(action: &str, log: &str) -> i32 {
     let began = Instant::now();
     let mut command = agent(action, 8);

@@ -18,7 +18,7 @@ fn text(share: &Path, file: &str) -> String {
     fs::read_to_string(share.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Returns the parameters in an agent's meta-data.
+/// Returns the names of the parameters in a meta-data file.
 fn parameters(metadata: &str) -> Vec<String> {
     let xml = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("metadata").join(metadata)).unwrap();
     let names = xml.split("<parameter name=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
@@ -40,7 +40,7 @@ fn the_agents_pages_explain_every_parameter() {
     }
 }
 
-/// Returns every subcommand in the help of `command`, except `help` itself.
+/// Returns the subcommands that the help of `command` lists, except `help` itself.
 fn subcommands(command: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_tandem")).args(command).arg("--help").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();

@@ -13,17 +13,17 @@ use crate::namespaces::{self, program};
 const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
 const CRM_MON: &str = include_str!("../fixtures/crm_mon/fenced.xml");
 
-/// Characters that XML may contain: line ends, C1 controls, changes of the text's direction, entities.
+/// A value with characters that XML may contain: line ends, C1 controls, changes of the text's direction, and entities.
 const HOSTILE: &str =
     "x&#10;forged: line&#13;&#9;\u{9b}31m\u{85}\u{202e}evil\u{2066}\u{2028}&lt;a b=&quot;&amp;amp;&#x202e;'";
-/// Characters that JSON in a value may contain in addition: an escape, and the longest number.
+/// A JSON value with escapes of controls and with the largest numbers, for an attribute that contains JSON.
 const HOSTILE_JSON: &str = "{&quot;boot_id&quot;:&quot;\\u001b[2J\\u001b]0;owned\\u0007\\r\\n&quot;,&quot;disk&quot;:&quot;Blank&quot;,\
     &quot;lineage&quot;:{&quot;forks&quot;:18446744073709551615,&quot;by&quot;:&quot;\\u202e\\u001b[31mn&quot;},\
     &quot;claims&quot;:true,&quot;nonce&quot;:18446744073709551615}";
-/// Characters that XML must not contain, so that a reader must refuse the document.
+/// A value with characters that XML must not contain, so that a reader must refuse the document.
 const NO_XML: &str = "&#27;[2J\u{1b}]0;owned\u{7}&undefined;";
 
-/// Attributes of nodes and of the cluster that other programs write.
+/// The attributes of nodes and of the cluster that other programs can write.
 const WRITTEN: [&str; 19] = [
     "etcd_record",
     "etcd_lineage",
@@ -45,7 +45,7 @@ const WRITTEN: [&str; 19] = [
     "force_new_cluster",
     "restart_no_leave",
 ];
-/// Values in the fixture.
+/// The names of values in the fixture's configuration.
 const CONFIGURED: [&str; 15] = [
     "node_ip_map",
     "image",
@@ -80,7 +80,7 @@ const COMMANDS: &[&[&str]] = &[
     &["metrics"],
 ];
 
-/// The limits of a subcommand's time and output.
+/// The time within which a subcommand must end. The next constant is the largest size of its output, in bytes.
 const LONGEST: Duration = Duration::from_secs(20);
 const LONGEST_OUTPUT: usize = 256 * 1024;
 
@@ -110,7 +110,8 @@ fn put(name: &str, text: &str) {
     fs::write(format!("{STAGE}/{name}"), text).unwrap();
 }
 
-/// Returns the CIB in which `names` have `value`, on both nodes, and for the cluster if it had no value.
+/// Returns the fixture's CIB with `value` as the value of each of `names`. A name that the fixture lacks is added to both
+/// nodes and to the cluster.
 fn cib_with(names: &[&str], value: &str) -> String {
     names.iter().fold(CIB.to_owned(), |cib, name| with(&cib, name, value))
 }
@@ -135,7 +136,7 @@ fn with(cib: &str, name: &str, value: &str) -> String {
     text
 }
 
-/// Runs one subcommand. Returns the fault of its answer.
+/// Runs one subcommand of `tandem`. Returns what is wrong with its answer, or `None` if nothing is.
 fn fault(arguments: &[&str]) -> Option<String> {
     let began = Instant::now();
     let mut command = program("/usr/bin/timeout");
@@ -163,7 +164,7 @@ fn fault(arguments: &[&str]) -> Option<String> {
     None
 }
 
-/// Runs every subcommand. Returns the faults of their answers.
+/// Runs every subcommand of [`COMMANDS`]. Returns what is wrong with their answers.
 fn faults(what: &str) -> Vec<String> {
     std::thread::scope(|scope| {
         let start = |arguments: &'static &[&str]| (arguments, scope.spawn(|| fault(arguments)));

@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tandem::os::clock::Deadline;
 
-/// Runs `inner` inside fresh namespaces in which the host has an address.
+/// Runs `inner` inside fresh namespaces in which the host has the address 192.0.2.1.
 pub(super) fn in_namespaces(module: &str, name: &str, inner: fn()) {
     namespaces::run(module, name, 120, || {
         for args in [&["link", "set", "lo", "up"][..], &["address", "add", "192.0.2.1/32", "dev", "lo"]] {
@@ -27,13 +27,13 @@ pub(super) fn in_namespaces(module: &str, name: &str, inner: fn()) {
     });
 }
 
-/// The directory of the scripts' state, in a file system that only this test sees.
+/// The directory in which the fake programs keep their state. Its file system is visible only to this test.
 pub(super) const STAGE: &str = "/run/stage";
 
-/// The duration of a launch in seconds, enough for everything that happens meanwhile.
+/// The duration of a start of the container by the fake podman, in seconds. It is enough for all that happens meanwhile.
 const LAUNCH_TAKES: u64 = 4;
 
-/// A podman with one container, in which etcd only sleeps.
+/// The script of a fake `podman` with one container. In place of etcd it runs `sleep`.
 pub(super) const PODMAN: &str = r#"cd /run/stage
 echo "$*" >> asked
 lives() { [ -s pid ] && kill -0 "$(cat pid)" 2> /dev/null && ! grep -q '^State:.Z' "/proc/$(cat pid)/status"; }
@@ -64,7 +64,7 @@ done
 [ -z "$value" ] || printf '%s' "$value" | sed 's/&/\&amp;/g; s/"/\&quot;/g' > "attribute-$name"
 "#;
 
-/// A CIB with only this node, and its attributes.
+/// The script of a fake `cibadmin` that prints a CIB with one node and its attributes.
 const CIBADMIN: &str = r#"cd /run/stage
 echo '<cib><configuration><crm_config/><nodes><node id="1" uname="node1"/></nodes></configuration><status>'
 echo '<node_state id="1" uname="node1" in_ccm="true" crmd="online" join="member" expected="member">'
@@ -104,7 +104,7 @@ pub(super) fn set_the_stage() {
     std::fs::copy(env!("CARGO_BIN_EXE_tandem"), "/run/stage/podman-etcd").unwrap();
 }
 
-/// Returns the agent as Pacemaker runs it: the leader of its own process group.
+/// Returns the command that runs an action of `podman-etcd` as Pacemaker does, in a process group of its own.
 pub(super) fn agent(action: &str, timeout_s: u64) -> Command {
     let log = std::fs::File::options().create(true).append(true).open(format!("{STAGE}/log")).unwrap();
     let mut command = program(format!("{STAGE}/podman-etcd"));
@@ -140,7 +140,7 @@ pub(super) fn told() -> String {
     format!("{}\n{}", asked().join("\n"), std::fs::read_to_string(format!("{STAGE}/log")).unwrap_or_default())
 }
 
-/// Waits until podman gets this call, within a time limit.
+/// Waits until the fake podman gets a call that begins with `line`.
 pub(super) fn await_asked(line: &str) {
     let patience = Deadline::after(Duration::from_secs(20));
     while position_of(line, 0).is_none() {
@@ -156,14 +156,14 @@ pub(super) fn etcd_lives() -> bool {
     kill(Pid::from_raw(pid), None).is_ok() && !status.contains("State:\tZ")
 }
 
-/// Kills the process group, as Pacemaker does with an action that exceeds its time-out, and with a monitor that it
+/// Kills the agent's process group. Pacemaker does that to an action that exceeds its time-out, and to a monitor that it
 /// cancels for a stop.
 pub(super) fn kill_group(mut agent: Child) {
     killpg(Pid::from_raw(i32::try_from(agent.id()).unwrap()), Signal::SIGKILL).unwrap();
     agent.wait().unwrap();
 }
 
-/// Kills a start while its podman launches the container.
+/// Starts `podman-etcd start`, and kills it while the fake podman starts the container.
 fn start_and_kill() {
     let start = agent("start", 600).spawn().unwrap();
     await_asked("run --detach");
@@ -221,8 +221,8 @@ fn a_probe_does_not_say_that_nothing_runs_while_something_is_launched() {
     });
 }
 
-/// OpenShift's watcher of certificates uses `podman restart`, after which systemd forgets the drop-ins with the old
-/// scopes.
+/// Asserts that the agent renews its systemd drop-ins after the container was restarted without Pacemaker. OpenShift's
+/// watcher of certificates uses `podman restart`, after which systemd forgets the drop-ins with the old scopes.
 #[test]
 fn the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker() {
     in_namespaces(module_path!(), "the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker", || {

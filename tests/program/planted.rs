@@ -15,7 +15,8 @@ use nix::sys::stat::{Mode, SFlag, mknod};
 use super::killed_agent::{STAGE, agent, set_the_stage, told};
 use crate::namespaces::{self, program};
 
-/// The names of Tandem's own files, their temporary files, and etcd's files.
+/// The names in the data dir that the container could plant: those of Tandem's own files, of their temporary files, and of
+/// etcd's files.
 const NAMES: [&str; 24] = [
     "tandem",
     "tandem.new",
@@ -42,7 +43,7 @@ const NAMES: [&str; 24] = [
     "member/snap/0000000000000002.snap.db",
     "member/snap/db",
 ];
-/// Names in the agent's own directory, which the container of an earlier version could write.
+/// The names in the agent's own directory in the data dir, which the container of an earlier version could write.
 const OWN: [&str; 9] = [
     "tandem/config.yaml",
     "tandem/config.new",
@@ -54,14 +55,14 @@ const OWN: [&str; 9] = [
     "tandem/tandem-failed-starts.json",
     "tandem/tandem-failed-starts.new",
 ];
-/// The actions, in an order in which none runs etcd.
+/// The actions that the test runs, in an order in which none starts etcd.
 const ACTIONS: [&str; 10] =
     ["meta-data", "validate-all", "monitor", "notify", "promote", "demote", "reload-agent", "stop", "start", "stop"];
-/// The limit for the agent, including a failing start's own limit.
+/// The time within which a start must end, including its own limit for failing.
 const LONGEST: Duration = Duration::from_secs(25);
-/// The limit for every other action.
+/// The time within which every action but a start must end.
 const LONGEST_OF_OTHERS: Duration = Duration::from_secs(12);
-/// The limit of address space in KiB, in which a whole file would not fit.
+/// The limit of the agent's address space in KiB, into which a whole planted file would not fit.
 const MEMORY: &str = "524288";
 
 type Plant = fn(&Path, &Host);
@@ -79,7 +80,7 @@ const KINDS: [(&str, Plant); 7] = [
     ("a directory", |at, _| fs::create_dir(at).unwrap()),
 ];
 
-/// Objects of the host that the container must not touch.
+/// The files and a process of the host that a planted name must not make the agent touch.
 struct Host {
     secret: PathBuf,
     locked: PathBuf,
@@ -101,7 +102,7 @@ impl Host {
         Self { secret, locked, bystander }
     }
 
-    /// Returns all properties that an attack would change.
+    /// Returns the content, mode, inode and owner of the host's files, which an attack would change.
     fn state(&self) -> Vec<(String, u32, u64, u32)> {
         let state = |path: &PathBuf| {
             let found = fs::metadata(path).unwrap();
@@ -111,7 +112,7 @@ impl Host {
     }
 }
 
-/// Runs an action with little memory, and with `more` parameters.
+/// Runs an action of `podman-etcd` with little memory, and with `more` parameters.
 fn run(action: &str, timeout_s: u64, more: &[(&str, &str)]) {
     let mut command = agent(action, timeout_s);
     for (name, value) in more {
@@ -145,7 +146,7 @@ fn terminals() -> usize {
     fs::read_dir("/dev/pts").unwrap().count()
 }
 
-/// Runs starts that reach the launch, and write to every name of the agent there.
+/// Runs starts that get as far as the container, and so write to every name of the agent in the data dir.
 fn launches(host: &mut Host, data: &Path, check: &dyn Fn(&mut Host, &str)) {
     for first in [0, 3] {
         refill(false);

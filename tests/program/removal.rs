@@ -11,7 +11,8 @@ use std::process::{Command, Output};
 
 use crate::executable;
 
-/// The exit code of Pacemaker's tools if the CIB does not contain the requested object.
+/// The exit code of Pacemaker's tools if the CIB does not contain the requested object. The next constant is that without
+/// Pacemaker.
 const NOT_THERE: i32 = 105;
 const NO_PACEMAKER: i32 = 102;
 
@@ -19,7 +20,8 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deb/scripts/prerm")
 }
 
-/// Makes fakes of Pacemaker's tool, which records its arguments and exits with `cib`, and of the process list.
+/// Installs a fake `cibadmin`, which records its arguments and exits with `cib`, and a fake `pidof`. Returns a search path
+/// with both.
 fn tools(dir: &Path, cib: i32, pacemaker_runs: bool) -> String {
     let asked = dir.join("asked").display().to_string();
     for (name, text) in [
@@ -87,7 +89,7 @@ fn who_insists_may_remove_it() {
     assert!(command.status().unwrap().success());
 }
 
-/// Builds a package of this name that only contains the script.
+/// Builds a Debian package `tandem` of this version that contains only the script `prerm`.
 fn package(dir: &Path, version: &str) -> PathBuf {
     let tree = dir.join(format!("tree-{version}"));
     let control = tree.join("DEBIAN");

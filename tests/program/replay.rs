@@ -12,7 +12,7 @@ use std::process::Command;
 use tandem::decide::{Effect, Next, RunMode};
 use tandem::records::decision_log::{self, Entry};
 
-/// Returns the records with their paths.
+/// Returns the decisions that were recorded in the lab, with the path of each file.
 fn recorded() -> Vec<(PathBuf, Vec<Entry>)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/decisions/lab");
     let paths = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path());

@@ -9,10 +9,10 @@ use std::process::{Command, Output};
 
 use crate::executable;
 
-/// The version in Debian 12.
+/// The version of Rust in Debian 12, which is too old.
 const OLD: &str = "1.63.0";
 
-/// A machine of fakes. Each program records its calls.
+/// A machine with fake programs that record their calls.
 struct Machine {
     dir: tempfile::TempDir,
 }
@@ -44,7 +44,7 @@ impl Machine {
         executable::script(&self.path("bin").join(name), script);
     }
 
-    /// Returns a script that installs a cargo into the user's home.
+    /// Returns a script that installs a cargo of this version in the user's home.
     fn installs(&self, version: &str) -> String {
         let cargo = self.home().join("bin/cargo").display().to_string();
         format!("printf '#!/bin/sh\\necho cargo {version}\\n' > {cargo}; chmod 755 {cargo}")

@@ -15,14 +15,14 @@ use tandem::adapters::command::Programs;
 
 use crate::tree::{root, rust_files};
 
-/// Returns every file of the program with its text.
+/// Returns the path and the text of every source file of the program.
 fn sources() -> Vec<(PathBuf, String)> {
     let files = rust_files(&root().join("src"));
     assert!(files.len() > 50);
     files.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).unwrap())).collect()
 }
 
-/// Returns the product's part of a file. Programs that a module's own tests start do not count.
+/// Returns the text of a source file without its tests, because the programs that tests start do not count.
 fn product<'a>(path: &Path, text: &'a str) -> &'a str {
     if path.ends_with("tests.rs") { "" } else { text.split("#[cfg(test)]").next().unwrap() }
 }
@@ -71,8 +71,9 @@ fn a_child_gets_a_small_environment() {
     assert!(output.stdout.contains("PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"), "{}", output.stdout);
 }
 
-/// The kernel assigns `/proc/PID` of a dumpable process to its user, and of a non-dumpable one to root. If the test is
-/// root, the program runs as another user, so that the two differ.
+/// Asserts that the agent's memory cannot be dumped by its user, because it contains passwords. The kernel assigns
+/// `/proc/PID` of a dumpable process to its user, and of a non-dumpable one to root. If the test is root, the program runs as
+/// another user, so that the two differ.
 #[test]
 fn a_crash_leaves_no_memory_behind() {
     const NOBODY: u32 = 65_534;

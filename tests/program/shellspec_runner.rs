@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the runner's exit code and output for a file that contains `text`.
+/// Runs `shellspec/run` on a file with `text`. Returns its exit code and output.
 fn run(text: &str) -> (Option<i32>, String) {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("one_spec.sh");
@@ -23,7 +23,7 @@ fn run(text: &str) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// Returns an example with these lines.
+/// Returns a file of shellspec with one example that consists of these lines.
 fn example(lines: &str) -> String {
     format!("Describe 'it'\n  says() {{ echo hello; return 3; }}\n  It 'works'\n    {lines}\n  End\nEnd\n")
 }

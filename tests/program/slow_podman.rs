@@ -10,16 +10,17 @@ use crate::killed_agent::{
     PODMAN, STAGE, agent, await_asked, etcd_lives, in_namespaces, kill_group, position_of, script, set_the_stage, told,
 };
 
-/// Seconds that the agent waits for podman on a quick machine.
+/// The time that the agent waits for an answer of podman on a machine that it takes for fast, in seconds.
 const GIVEN_UP_AFTER_S: u64 = 8;
 
-/// Seconds of this podman's answers, which is longer.
+/// The time that the slow podman of the test takes to answer, in seconds. It is longer than the agent waits at first.
 const SLOW_S: u64 = 9;
 
-/// Seconds that the agent and a busy machine may add to podman's time, far less than the action's limit.
+/// The time that the agent and a busy machine may add to podman's, in seconds. It is far below the action's time-out.
 const BESIDES_S: u64 = 6;
 
-/// Seconds of a launch, longer than the wait for an earlier action.
+/// The time that the slow podman takes to start the container, in seconds. It is longer than the agent waits for an earlier
+/// action.
 const LAUNCH_S: u64 = 14;
 
 #[test]

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use crate::tree::root;
 
-/// The limit of `systemd-analyze security`'s exposure score for each service, in tenths; 100 is an unrestricted root.
-/// Debian 12 and 13 differ by a tenth or two.
+/// The largest allowed exposure score of each service, in tenths, as `systemd-analyze security` computes it. 100 is an
+/// unrestricted root. Debian 12 and 13 differ by a tenth or two.
 const EXPOSURE: [(&str, u32); 5] = [
     ("tandem-collect.service", 25),
     ("tandem-certs.service", 25),
@@ -30,7 +30,7 @@ fn analyze(arguments: &[&str], files: &[PathBuf]) -> (bool, String) {
     (output.status.success(), text)
 }
 
-/// Returns the units, with the program's present path.
+/// Copies the systemd units to `directory`, after `change` and with the path of the built binary. Returns the copies' paths.
 fn units(directory: &std::path::Path, change: impl Fn(&str) -> String) -> Vec<PathBuf> {
     let mut made = Vec::new();
     for entry in fs::read_dir(root().join("systemd")).unwrap() {
@@ -78,7 +78,7 @@ fn what_the_services_may_do_does_not_grow() {
     }
 }
 
-/// Asserts that a unit that feeds a device has these lines, and its device and priority.
+/// Asserts that the unit of a daemon that feeds a watchdog has these lines, can use the device, and has a high priority.
 fn keeps(unit: &str, lines: &[&str]) {
     let text = fs::read_to_string(root().join("systemd").join(unit)).unwrap();
     for line in
@@ -92,15 +92,16 @@ fn keeps(unit: &str, lines: &[&str]) {
     );
 }
 
-/// An upgrade or a crash must not stop a running device, and a reset must not be delayed.
+/// Asserts that the unit of `watchdog-mux` does not let an upgrade or a crash stop an armed watchdog, and does not delay a
+/// reset.
 #[test]
 fn the_multiplexers_unit_keeps_its_promises() {
     let lines = ["Restart=no", "TimeoutStopSec=infinity", "SendSIGKILL=no", "KillMode=process"];
     keeps("watchdog-mux.service", &lines);
 }
 
-/// A crash is followed by a start that feeds at its first contact with a quorum, within the time-out. Repeated starts
-/// are not limited.
+/// Asserts that systemd restarts `fencing-agent` at once after a crash, without a limit. The new agent feeds the watchdog at
+/// its first contact with a quorum, within the time-out.
 #[test]
 fn the_fencing_agents_unit_keeps_its_promises() {
     keeps("fencing-agent.service", &["Restart=always", "RestartSec=1", "StartLimitIntervalSec=0"]);

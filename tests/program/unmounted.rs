@@ -15,7 +15,7 @@ fn shell(text: &str) {
     assert!(program("/bin/sh").args(["-c", text]).status().unwrap().success(), "{text}");
 }
 
-/// Starts etcd, waits until it is launched and `is_over` holds, and stops it.
+/// Runs a start until the container is launched and `is_over` returns true, kills it, and runs a stop.
 fn start_and_stop(from: usize, is_over: fn() -> bool) {
     let start = agent("start", 600).spawn().unwrap();
     let patience = Deadline::after(Duration::from_secs(20));
