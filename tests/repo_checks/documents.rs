@@ -10,12 +10,12 @@ use std::process::Command;
 
 use crate::tree::{below, of_kind, root};
 
-/// The beginnings of paths in a text. A word with another beginning is no path of this tree.
+/// The beginnings of paths in documents and comments. A word with another beginning is no path of this tree.
 const TOP: &[&str] =
     &["src/", "tests/", "ocf/", "rpm/", "deb/", "metadata/", "shellspec/", "fuzz/", "docs/", ".ci/", ".cargo/"];
 /// The suffixes of sources and documents. A name with another suffix may be a file of some machine.
 const KINDS: &[&str] = &["rs", "md", "toml", "scn", "trace", "sh", "mk", "spec"];
-/// The file names with capitals.
+/// The file names that contain capitals. Other words with capitals are placeholders.
 const CAPITALS: &[&str] =
     &["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Cargo.toml", "Cargo.lock", "SOURCE.txt"];
 
@@ -23,7 +23,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns every document with its text.
+/// Returns the path and the text of every document.
 fn documents() -> Vec<(PathBuf, String)> {
     let is_ours = |path: &PathBuf| !path.iter().any(|part| part == "fixtures");
     let paths = of_kind(root(), "md").into_iter().filter(is_ours);
@@ -32,7 +32,7 @@ fn documents() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Returns the text without its blocks of code.
+/// Returns a document's text without its blocks of code.
 fn prose(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
@@ -47,7 +47,7 @@ fn prose(text: &str) -> String {
     kept
 }
 
-/// Returns the code spans of the prose, and every line of the blocks of code.
+/// Returns the code in a document: its code spans, and every line of its blocks of code.
 fn code(text: &str) -> Vec<String> {
     let prose = prose(text);
     let inline = prose.split('`').skip(1).step_by(2).map(|words| words.replace('\n', " "));
@@ -63,7 +63,7 @@ fn code(text: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the anchor of a heading as forges make it: lower case, blanks to hyphens, and no other signs.
+/// Returns the anchor that GitHub makes for a heading: lower case, hyphens for blanks, and no other signs.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
@@ -75,7 +75,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
 }
 
-/// Returns the targets of `[words](target)`.
+/// Returns the targets of a document's links, as in `[words](target)`.
 fn links(text: &str) -> Vec<String> {
     let prose = prose(text);
     prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()).map(str::to_owned).collect()
@@ -100,7 +100,8 @@ fn every_link_leads_somewhere() {
     assert!(count > 10, "{count} links");
 }
 
-/// The packages install the output of `rpm/documents`: links lead to files that are installed there.
+/// Asserts that the links of an installed document lead to files that are installed, too. The packages install the output of
+/// `rpm/documents`.
 #[test]
 fn every_link_of_an_installed_document_leads_to_an_installed_one() {
     let place = tempfile::tempdir().unwrap();
@@ -121,7 +122,7 @@ fn every_link_of_an_installed_document_leads_to_an_installed_one() {
     assert!(count > 50, "{count} links");
 }
 
-/// Returns the comments of every other file: the lines that begin as comments do.
+/// Returns the comments of every file that is no document, with its path. A comment is a line that begins as one.
 fn comments() -> Vec<(PathBuf, String)> {
     let is_comment = |line: &&str| line.starts_with("//") || line.starts_with('#') && !line.starts_with("#[");
     let text = |path: PathBuf| {
@@ -133,13 +134,13 @@ fn comments() -> Vec<(PathBuf, String)> {
     sources.filter(|path| !path.iter().any(|part| part == "fixtures")).filter_map(text).collect()
 }
 
-/// Returns whether the word begins with a folder of this tree.
+/// Returns whether the word begins with a folder of this tree, and so is a path.
 fn begins_here(word: &str) -> bool {
     TOP.iter().any(|top| word.starts_with(top))
 }
 
-/// Returns the words of a text that are paths of this tree: with its first folder or, if `names`, also a mere name of a
-/// source or document. Words with capitals that no file has are placeholders.
+/// Returns the words of a text that are paths of this tree: those that begin with a folder of [`TOP`]. With `names`, a mere
+/// file name of a source or document counts, too. Words with capitals that no file has are placeholders.
 fn paths(text: &str, names: bool) -> impl Iterator<Item = &str> {
     let between = |c: char| c.is_whitespace() || "`()[]\"'|,;:".contains(c);
     let words = text.split(between).map(|word| word.trim_end_matches(['.', '/']));
@@ -178,7 +179,7 @@ fn every_path_in_the_text_is_there() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// Returns the word after `command ` in each line of code that begins with it.
+/// Returns the word after `command` in each line of code that begins with `command`.
 fn words_after<'a>(lines: &'a [String], command: &str) -> Vec<&'a str> {
     let rests = lines.iter().filter_map(|line| line.strip_prefix(command));
     let words = rests.filter_map(|rest| rest.split_whitespace().next());

@@ -16,7 +16,7 @@ use crate::tree::{of_kind, root, rust_files};
 
 const TABLE: &str = "tests/repo_checks/english.txt";
 
-/// The rules that are counted, each with the words that it replaces. A phrase is one word or several in a row.
+/// The rules for English that are counted, each with the words that it replaces. A phrase is one word or several in a row.
 const RULES: [(&str, &[&str]); 2] = [
     ("name the actor", &["who", "whoever", "whom", "whose", "somebody", "nobody", "anybody", "everybody"]),
     (
@@ -47,7 +47,8 @@ const RULES: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The words of each rule in a wing, as `FILE:LINE: PHRASE`, with the file that changed last first.
+/// The places of a wing's words that the rules replace, for each rule. A place is `FILE:LINE: PHRASE`, and the file that
+/// changed last comes first.
 type Found = [Vec<String>; 2];
 type Rows = BTreeMap<String, [usize; 2]>;
 
@@ -63,7 +64,7 @@ fn wing_of(path: &Path) -> String {
     }
 }
 
-/// Returns the prose of a text, line by line; a line without prose is empty.
+/// Returns the prose of a source or document, line by line. A line without prose is empty.
 fn prose(is_rust: bool, text: &str) -> String {
     let mut is_code = false;
     let mut kept = String::new();
@@ -80,7 +81,7 @@ fn prose(is_rust: bool, text: &str) -> String {
     kept.split("\n\n").map(without_code).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns a paragraph without its code spans.
+/// Returns a paragraph without its code spans, but with their line breaks.
 fn without_code(paragraph: &str) -> String {
     let pieces = paragraph.split('`').enumerate();
     pieces
@@ -88,7 +89,7 @@ fn without_code(paragraph: &str) -> String {
         .collect()
 }
 
-/// Returns each phrase that the prose has, with its line.
+/// Returns each of the `wanted` phrases in the prose, with the number of its line.
 fn phrases(prose: &str, wanted: &'static [&'static str]) -> Vec<(usize, &'static str)> {
     let is_between = |c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_');
     let lines = prose.lines().enumerate();
@@ -125,7 +126,7 @@ fn found() -> BTreeMap<String, Found> {
     found
 }
 
-/// Reads the table: a wing and a count for each rule.
+/// Reads the table of counts: on each line a wing, and a count for each rule.
 fn rows(table: &str) -> Rows {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let row = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
@@ -135,7 +136,7 @@ fn rows(table: &str) -> Rows {
     lines.map(row).collect()
 }
 
-/// Returns the faults: counts above their row, and rows above their count.
+/// Returns the wings with more words than the table allows, and those with fewer, for which the table has to be lowered.
 fn judge(rows: &Rows, found: &BTreeMap<String, Found>) -> Vec<String> {
     let mut wrong = Vec::new();
     let nothing = Found::default();
@@ -160,7 +161,7 @@ fn judge(rows: &Rows, found: &BTreeMap<String, Found>) -> Vec<String> {
     wrong
 }
 
-/// Returns the table with the counts of `found`, or the reason why it must not be written.
+/// Returns the table with the counts in `found`. Returns the reason why it must not be written if the total of a rule rises.
 fn blessed(table: &str, found: &BTreeMap<String, Found>) -> Result<String, String> {
     let old = rows(table);
     let new: Rows = found.iter().map(|(wing, places)| (wing.clone(), [places[0].len(), places[1].len()])).collect();

@@ -11,7 +11,7 @@ fn text(file: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
-/// Returns the names in `[dependencies]` of the package's own manifest.
+/// Returns the names of the crates that `Cargo.toml` has in `[dependencies]`.
 fn wanted() -> BTreeSet<String> {
     let manifest = text("Cargo.toml");
     let lines = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
@@ -19,7 +19,7 @@ fn wanted() -> BTreeSet<String> {
     lines.filter_map(|line| Some(line.split_once(" = ")?.0.to_owned())).filter(|name| !name.starts_with('#')).collect()
 }
 
-/// Returns the dependencies of this package in the fuzzers' lock file. A version may follow a name.
+/// Returns the names of the crates that `fuzz/Cargo.lock` has as dependencies of the package tandem.
 fn locked() -> BTreeSet<String> {
     let lock = text("fuzz/Cargo.lock");
     let package = lock.split("[[package]]").find(|package| package.contains("name = \"tandem\"\n")).unwrap();

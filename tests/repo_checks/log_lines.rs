@@ -6,17 +6,18 @@ use std::fs;
 
 use crate::tree::{root, rust_files};
 
-/// A shorter piece between two placeholders fits too many sentences to show anything.
+/// The length that a piece of a quoted line must have to be compared with the sources. A shorter piece fits too many
+/// sentences to show anything.
 const LEAST: usize = 8;
 
-/// Returns the lines that the page quotes in its table.
+/// Returns the lines of the journal that `docs/operate/log.md` quotes in its table.
 fn quoted() -> Vec<String> {
     let page = fs::read_to_string(root().join("docs/operate/log.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
     rows.map(|(words, _)| words.to_owned()).collect()
 }
 
-/// Returns what is between the placeholders of a quoted line: words of three capitals and more.
+/// Returns the pieces of a quoted line between its placeholders, which are words of three capitals and more.
 fn pieces(line: &str) -> Vec<String> {
     let is_placeholder = |word: &str| {
         let word = word.trim_matches([':', ',']);
@@ -35,7 +36,7 @@ fn pieces(line: &str) -> Vec<String> {
     pieces.iter().map(|piece| piece.trim().to_owned()).filter(|piece| piece.len() >= LEAST).collect()
 }
 
-/// Returns the sources, with each string that is continued on the next line in one.
+/// Returns the text of all sources. A string that continues on the next line becomes one line.
 fn sources() -> String {
     let texts = rust_files(&root().join("src")).into_iter().map(|path| fs::read_to_string(path).unwrap());
     let joined: Vec<String> = texts.map(|text| text.split("\\\n").map(str::trim_start).collect()).collect();

@@ -9,19 +9,19 @@ use std::path::Path;
 
 use crate::tree::{root, rust_files};
 
-/// The number of situations in the catalogue.
+/// The number of situations in the catalogue of `tests/scenarios/README.md`.
 const SITUATIONS: usize = 128;
-/// The beginnings of a row that names no test.
+/// The beginnings of a catalogue's row that names no test.
 const WITHOUT_A_TEST: [&str; 2] = ["cannot occur: ", "open: "];
 
 struct Row {
     number: usize,
-    /// The text of the last column.
+    /// The text of the row's last column, which names the tests of the situation.
     cover: String,
 }
 
 impl Row {
-    /// Returns the words in backticks.
+    /// Returns the names of tests in the row, which are in backticks.
     fn names(&self) -> impl Iterator<Item = &str> {
         self.cover.split('`').skip(1).step_by(2)
     }
@@ -39,7 +39,7 @@ fn rows() -> Vec<Row> {
     cells.filter_map(row).collect()
 }
 
-/// Returns the names of all test functions: those that follow a `#[test]`, with attributes in between.
+/// Returns the names of all test functions below `dir`. Such a function follows a `#[test]`, with attributes in between.
 fn test_functions(dir: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for path in rust_files(dir) {
@@ -69,7 +69,7 @@ fn every_situation_of_the_catalogue_has_its_row() {
     assert_eq!(numbers, (1..=SITUATIONS).collect::<Vec<_>>());
 }
 
-/// Returns the names of the model's scenarios, and the situations that their first lines name.
+/// Returns the name of each scenario of the model, with the numbers of the situations that it covers by its comment.
 fn scenarios_of_the_model() -> Vec<(String, Vec<usize>)> {
     let files = fs::read_dir(root().join("tests/scenarios")).unwrap().map(|file| file.unwrap().path());
     let scenarios = files.filter(|path| path.extension().is_some_and(|extension| extension == "scn"));

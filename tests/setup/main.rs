@@ -11,7 +11,8 @@ use std::path::Path;
 use tandem::operate::setup::step::State;
 use variants::{all, blank, commands, typed};
 
-/// There is one file for each. `TANDEM_BLESS=1` renews them; read the difference.
+/// Asserts that the commands for blank hosts are those in `tests/golden/setup`, where each variant has a file.
+/// `TANDEM_BLESS=1` renews the files; read the difference.
 #[test]
 fn the_commands_from_blank_are_as_they_were_read() {
     for variant in all() {

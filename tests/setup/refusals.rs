@@ -34,7 +34,7 @@ fn step<'a>(steps: &'a [SetupStep], id: &str) -> &'a SetupStep {
     steps.iter().find(|step| step.id == id).unwrap_or_else(|| panic!("no step {id} in {steps:#?}"))
 }
 
-/// Returns the sentence of a refused step.
+/// Returns the sentence with which the step `id` of `tandem setup` is refused.
 fn refusal(variant: &Variant, facts: &ClusterFacts, id: &str) -> String {
     match &step(&variant.steps(facts), id).state {
         State::Refused(why) => why.clone(),
@@ -308,7 +308,8 @@ fn whose_fencing_waits_is_the_preferred_nodes() {
     }
 }
 
-/// A learner's delay may not outweigh its voter's, so the priority follows a longer one.
+/// Asserts the delays that `tandem setup` makes from the described delay of the preferred node's fencing. A longer delay
+/// increases the priority's, because a learner's delay must not outweigh its voter's.
 #[test]
 fn how_long_the_preferred_nodes_fencing_waits_is_described() {
     let mut variant = promotable();

@@ -11,10 +11,10 @@ use tandem::operate::setup::description::{Bmc, Certificates, Clone, Description,
 use tandem::operate::setup::step::{SetupStep, State};
 use tandem::operate::setup::{cluster, openshift};
 
-/// The node on which the commands are typed.
+/// The name of the node on which the commands are typed.
 pub(crate) const ON: &str = "node1";
 
-/// A described cluster, and the platform that makes it.
+/// A description for `tandem setup`, with the platform that it is for.
 #[derive(std::clone::Clone)]
 pub(crate) struct Variant {
     pub(crate) name: &'static str,
@@ -63,7 +63,7 @@ const BMC2: [(&str, &str); 4] = [
     ("system_uuid", "4c4c4544-0042-3010-8052-b4c04f4c5832"),
 ];
 
-/// Returns the minimal description.
+/// Returns the minimal description, with a promotable clone.
 pub(crate) fn promotable() -> Variant {
     let description = Description {
         cluster: "tandem".to_owned(),
@@ -85,7 +85,7 @@ pub(crate) fn promotable() -> Variant {
     Variant { name: "promotable", description, is_openshift: false }
 }
 
-/// Returns one variant of each kind.
+/// Returns one description of each kind.
 pub(crate) fn all() -> Vec<Variant> {
     let mut plain = Variant { name: "plain", ..promotable() };
     plain.description.clone = Clone::Plain;
@@ -123,7 +123,7 @@ pub(crate) fn all() -> Vec<Variant> {
     vec![promotable(), plain, ipv6, certificates, openshift]
 }
 
-/// Returns the facts of hosts with nothing but the packages.
+/// Returns the facts about hosts on which nothing but the packages is installed.
 pub(crate) fn blank() -> ClusterFacts {
     ClusterFacts {
         pcs: Fact::Known("0.11.5".to_owned()),
@@ -136,7 +136,7 @@ pub(crate) fn blank() -> ClusterFacts {
     }
 }
 
-/// Returns the facts of a cluster that runs on both nodes, with this CIB, and with healthy fence devices.
+/// Returns the facts about a cluster that runs on both nodes, with these files and with healthy fence devices.
 pub(crate) fn facts(corosync_conf: &str, cib: &str, variant: &Variant) -> ClusterFacts {
     let node = |name: &str| ClusterNode { name: name.to_owned(), online: true, ..ClusterNode::default() };
     let runs = |id: String| Instance { id, active: true, role: "Started".to_owned(), ..Instance::default() };
@@ -155,7 +155,7 @@ pub(crate) fn facts(corosync_conf: &str, cib: &str, variant: &Variant) -> Cluste
     }
 }
 
-/// Returns the commands that are to be run, in order.
+/// Returns the commands of all steps that are to be done, in order.
 pub(crate) fn commands(steps: &[SetupStep]) -> Vec<Vec<String>> {
     let actions = steps.iter().flat_map(|step| match &step.state {
         State::ToDo(actions) => actions.as_slice(),
@@ -171,7 +171,7 @@ pub(crate) fn words(action: &Action) -> Vec<String> {
     }
 }
 
-/// Quotes words for a shell.
+/// Returns a command as a line for a shell, with quotes where they are needed.
 pub(crate) fn typed(words: &[String]) -> String {
     let quoted = |word: &String| {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,[]".contains(letter);

@@ -9,7 +9,8 @@ fn is_done(steps: &[SetupStep]) -> bool {
     steps.iter().all(|step| step.state == State::Done)
 }
 
-/// Returns the commands from blank. Those about a running cluster, which files do not show, come first.
+/// Returns the commands that set up a cluster from blank hosts. The first two authenticate the nodes, and make and start the
+/// cluster.
 fn from_blank(variant: &Variant) -> Vec<Vec<String>> {
     commands(&variant.steps(&blank()))
 }
@@ -60,7 +61,8 @@ fn inner_openshift() {
     must_be_what_the_operator_makes(&all().into_iter().find(|variant| variant.is_openshift).unwrap());
 }
 
-/// Runs the etcd operator's commands, one after the other as it types them. Only the password is handled differently.
+/// Asserts that our commands configure the same cluster as those of OpenShift's etcd operator. The test runs the operator's
+/// commands as it types them, and only the password is different.
 pub(crate) fn must_be_what_the_operator_makes(variant: &Variant) {
     let operators = Workshop::blank("operators");
     for line in [

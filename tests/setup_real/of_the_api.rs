@@ -17,7 +17,8 @@ use crate::workshop::in_namespaces;
 
 const ROOM: &str = "/run/setup";
 
-/// Starts an API with these jobs, and a Secret for each node. Returns a kubeconfig for it.
+/// Starts a stand-in for the Kubernetes API with these jobs, and with a Secret for each node. Returns the path of a
+/// kubeconfig for it.
 fn api(name: &str, jobs: &[&str]) -> PathBuf {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
@@ -41,7 +42,7 @@ fn api(name: &str, jobs: &[&str]) -> PathBuf {
     kubeconfig(name, &server)
 }
 
-/// Returns a Secret as `oc` shows it.
+/// Returns the JSON of the Secret that the API has for the BMC of the node with this number.
 fn secret_of(number: &str) -> String {
     let encode = |text: &str| STANDARD.encode(text);
     json!({ "data": {
@@ -83,7 +84,8 @@ fn what_the_api_tells_makes_what_the_operator_makes() {
     });
 }
 
-/// The command itself asks the API before it checks anything else.
+/// Asserts that `tandem setup` refuses, and changes nothing, while the API has jobs of the etcd operator. The command asks
+/// the API before it checks anything else.
 #[test]
 fn the_command_is_refused_while_the_operator_has_jobs_and_changes_nothing() {
     let name = "the_command_is_refused_while_the_operator_has_jobs_and_changes_nothing";

@@ -7,7 +7,8 @@ use tandem::operate::setup::step::{Difference, SetupStep, State};
 use crate::variants::{Variant, all, blank, commands, words};
 use crate::workshop::{Workshop, in_namespaces};
 
-/// A typed change, and the reported differences: the object, its present value, and the described one.
+/// A command that changes a cluster, and the differences that `tandem setup` must report after it. A difference is the
+/// object, its present value, and the described one.
 type Change = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
 
 const FENCING: &[Change] = &[
@@ -110,7 +111,7 @@ fn differing(steps: &[SetupStep]) -> Vec<&Difference> {
     differences.flatten().collect()
 }
 
-/// Returns the commands of `--change`.
+/// Returns the commands with which `tandem setup --change` undoes the reported differences.
 fn changes(steps: &[SetupStep]) -> Vec<Vec<String>> {
     let actions = steps.iter().filter_map(|step| match &step.state {
         State::Differs { actions, .. } => Some(actions),
@@ -173,7 +174,7 @@ fn what_only_some_descriptions_say_is_compared_too() {
     });
 }
 
-/// Another spelling is no difference, and additions of the operator stay.
+/// Asserts that another spelling of a value is no difference, and that an operator's additions are left alone.
 #[test]
 fn what_means_the_same_and_what_was_added_is_left_alone() {
     in_namespaces(module_path!(), "what_means_the_same_and_what_was_added_is_left_alone", || {
@@ -199,7 +200,7 @@ fn what_means_the_same_and_what_was_added_is_left_alone() {
     });
 }
 
-/// A missing object is to be made, and is no difference. One step may have both.
+/// Asserts that a missing object is made again, and is not reported as a difference. One step may have both.
 #[test]
 fn what_was_taken_away_is_made_again() {
     in_namespaces(module_path!(), "what_was_taken_away_is_made_again", || {

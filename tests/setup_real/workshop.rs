@@ -7,7 +7,7 @@ use crate::namespaces::{self, program};
 use crate::variants::{Variant, facts, typed};
 use tandem::operate::setup::cluster::ClusterFacts;
 
-/// Runs `inner` in namespaces in which both agents are installed.
+/// Runs `inner` in fresh namespaces in which pcs is present and both agents are installed.
 pub(crate) fn in_namespaces(module: &str, name: &str, inner: fn()) {
     for needed in ["/usr/sbin/pcs", "/usr/sbin/cibadmin"] {
         assert!(Path::new(needed).is_file(), "{needed} is missing: install pcs and pacemaker-cli-utils");
@@ -49,14 +49,14 @@ fn shell(script: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A CIB and a `corosync.conf`.
+/// The files of a cluster that does not run: its CIB and its `corosync.conf`.
 pub(crate) struct Workshop {
     cib: PathBuf,
     corosync_conf: PathBuf,
 }
 
 impl Workshop {
-    /// Returns a workshop in which nothing is configured.
+    /// Returns the files of a cluster in which nothing is configured.
     pub(crate) fn blank(name: &str) -> Self {
         let workshop = Self {
             cib: PathBuf::from(format!("{ROOM}/{name}.xml")),
@@ -68,7 +68,7 @@ impl Workshop {
         workshop
     }
 
-    /// Returns a copy of this one.
+    /// Returns a copy of the two files under another name.
     pub(crate) fn copy(&self, name: &str) -> Self {
         let copy = Self::blank(name);
         std::fs::copy(&self.cib, &copy.cib).unwrap();
@@ -84,12 +84,13 @@ impl Workshop {
         std::fs::read_to_string(&self.corosync_conf).unwrap()
     }
 
-    /// Returns the facts that an observation of a cluster with these files returns.
+    /// Returns the facts that `tandem setup` would observe about a cluster with these files.
     pub(crate) fn facts(&self, variant: &Variant) -> ClusterFacts {
         facts(&self.corosync_conf(), &self.cib(), variant)
     }
 
-    /// Returns the CIB's lines in a canonical order, with sorted attributes and without empty sets.
+    /// Returns the CIB's lines in a canonical order, with sorted attributes and without empty sets, so that two CIBs can be
+    /// compared.
     pub(crate) fn said(&self) -> Vec<String> {
         let xml = self.cib();
         let is_frame = |line: &&str| {
@@ -106,7 +107,7 @@ impl Workshop {
         lines
     }
 
-    /// Runs a command on the files. A warning of pcs is a failure, because a later release will refuse the command.
+    /// Runs a command on the two files. A warning of pcs is a failure, because a later release will refuse the command.
     pub(crate) fn run(&self, words: &[String]) {
         let said = self.try_run(words).unwrap_or_else(|said| panic!("'{}': {said}", typed(words)));
         assert!(!said.contains("Warning"), "'{}': {said}", typed(words));
@@ -146,7 +147,8 @@ impl Workshop {
         if output.status.success() { Ok(said) } else { Err(said) }
     }
 
-    /// Runs a typed command as [`run`](Self::run) does.
+    /// Runs a typed line on the two files, and fails if the command fails. Unlike [`run`](Self::run), it accepts warnings of
+    /// pcs.
     pub(crate) fn type_in(&self, line: &str) {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         if let Err(said) = self.try_run(&words) {

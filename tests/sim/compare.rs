@@ -29,7 +29,8 @@ fn figures(name: &str, strategy: Strategy) -> Figures {
     play(script, strategy).2
 }
 
-/// A loss that an operator accepted by name is no loss of Tandem's.
+/// Asserts that Tandem loses no write in any run, and never has two writers. A loss that an operator accepted by name does
+/// not count.
 #[test]
 fn tandem_loses_nothing_and_never_has_two_writers() {
     for script in scripts() {
@@ -46,7 +47,8 @@ fn the_shell_agent_loses_what_was_acknowledged() {
     assert_eq!(figures(BOTH, Strategy::Tandem).lost, 0);
 }
 
-/// The end of its log counts, as for any Raft leader.
+/// Asserts that a secondary continues alone after the primary has failed, and loses nothing. It keeps the end of its log, as
+/// any Raft leader does.
 #[test]
 fn a_secondary_continues_for_a_primary_that_failed_and_keeps_its_log() {
     for strategy in CONTROLLERS {
@@ -63,7 +65,8 @@ fn a_secondary_stands_still_only_where_its_detector_reports_a_partition() {
     }
 }
 
-/// A detector that knows its own node's links stops the primary there.
+/// Asserts that a primary without users loses writes unless its controller knows that. A detector that knows a node's own
+/// links stops the primary there.
 #[test]
 fn a_primary_without_users_keeps_its_history_unless_it_knows_of_that() {
     for (strategy, loses) in [(Strategy::ActiveActive, true), (RIGHT, false), (WRONG, false), (OFF, true)] {
@@ -93,7 +96,8 @@ fn a_node_of_a_new_pair_begins_alone_under_a_controller_only() {
     }
 }
 
-/// Writes that the peer took while it ran standalone are lost with it.
+/// Asserts that a controller continues from old data, and loses the writes that the peer took while it ran standalone. Tandem
+/// has an operator decide.
 #[test]
 fn a_controller_continues_from_data_of_earlier_and_tandem_asks_for_that() {
     for strategy in CONTROLLERS {
@@ -103,7 +107,7 @@ fn a_controller_continues_from_data_of_earlier_and_tandem_asks_for_that() {
     assert_eq!(figures(RETURNS, Strategy::Tandem).manual, 1);
 }
 
-/// `TANDEM_BLESS=1` renews it; read the difference.
+/// Asserts that the table is the one in `tests/golden/compare.txt`. `TANDEM_BLESS=1` renews that file; read the difference.
 #[test]
 fn the_table_is_the_one_that_was_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/compare.txt");
@@ -113,7 +117,7 @@ fn the_table_is_the_one_that_was_read() {
     assert_eq!(fs::read_to_string(&path).unwrap(), table());
 }
 
-/// Each run that the page prints, with each of its rows.
+/// Asserts that `docs/design/compared.md` has the same rows as the command prints, for each run that the page contains.
 #[test]
 fn the_page_shows_what_the_command_prints() {
     let (page, table) = (include_str!("../../docs/design/compared.md"), table());

@@ -18,7 +18,8 @@ use tandem::sim::pacemaker::Begin;
 use tandem::sim::search::Limits;
 use tandem::sim::{Bounds, Sim, scenario, story};
 
-/// Lists the variants of an enum: those that are reached, and the reasons why others are not.
+/// Makes a list of an enum's variants, each with the reason why no search reaches it, or an empty reason. Also makes a
+/// function that returns the name of a variant.
 macro_rules! variants {
     ($name:ident, $all:ident, $what:ident: $($variant:ident $(not because $why:literal)?,)*) => {
         fn $name(what: &$what) -> &'static str {
@@ -226,7 +227,7 @@ variants! { name_of_health, HEALTHS, Health:
     Stopped,
 }
 
-/// The moves and decisions that were reached.
+/// The moves and decisions that searches and scenarios have reached.
 #[derive(Default)]
 struct Reached {
     kinds: u128,
@@ -234,7 +235,7 @@ struct Reached {
 }
 
 impl Reached {
-    /// Adds the decisions of a simulation.
+    /// Adds the decisions, plans and effects that a search or a scenario has reached.
     fn add(&mut self, sim: &Sim) {
         for reason in (0..sim.said.len()).filter_map(|id| sim.said.get(id.try_into().unwrap()).as_ref()) {
             let name = match reason {
@@ -280,7 +281,7 @@ impl Reached {
         }
     }
 
-    /// Adds the names of the moves of the reached kinds.
+    /// Adds the names of the moves of all kinds that were reached.
     fn add_moves(&mut self) {
         for what in moves::all().into_iter().filter(|what| self.kinds & (1 << what.kind()) != 0) {
             self.names.insert(("move", name_of_move(&what)));
@@ -291,7 +292,7 @@ impl Reached {
     }
 }
 
-/// Returns the faults of a list: variants that should be reached, and reached ones with a reason against it.
+/// Returns what is wrong with a list of variants: those that should be reached and are not, and those with a reason that are.
 fn wrong(reached: &Reached, kind: &'static str, list: &[(&'static str, &'static str)]) -> Vec<String> {
     let is_wrong =
         |(name, why): &&(&'static str, &'static str)| why.is_empty() != reached.names.contains(&(kind, *name));
@@ -342,7 +343,8 @@ fn everything_is_reached_or_has_a_reason_why_not() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A kind is a bit of a word. Only moves that differ in the node or the moment share it.
+/// Asserts that two moves have the same kind only if they differ in the node, the moment or a number. A kind is a bit of a
+/// word.
 #[test]
 fn every_move_has_a_kind_of_its_own() {
     let all = moves::all();

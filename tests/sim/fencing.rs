@@ -12,7 +12,7 @@ fn options(members: usize, seed: u64) -> Options {
     Options { members, seed, minutes: MINUTES, loss: 0, delay, faults: true, mutant: Mutant::None }
 }
 
-/// Runs a network. A violation fails the test with the command that reproduces it.
+/// Runs a network of fencing agents. Fails with the command that reproduces the run if an invariant breaks.
 fn holds(options: &Options) -> Outcome {
     let found = run(options);
     let Options { members, seed, minutes, loss, delay, .. } = options;
@@ -84,7 +84,7 @@ fn each_broken_rule_is_caught() {
     }
 }
 
-/// Returns the number of members for each of two hundred seeds.
+/// Returns the number of members for a run with this seed, so that two hundred seeds use several numbers.
 fn members_of(seed: u64) -> usize {
     [3, 4, 5, 6, 7, 10, 15, 20][usize::try_from(seed % 8).unwrap_or_default()]
 }
@@ -116,8 +116,8 @@ fn minorities_are_unfed_in_two_hundred_seeds() {
     }
 }
 
-/// The test runs each number of members up to 40, and then every fourth one. A run of a hundred takes as long as all up
-/// to 20.
+/// Asserts that no minority stays fed, for each number of members up to 40 and then for every fourth one. A run of a hundred
+/// takes as long as all up to 20.
 #[test]
 #[ignore = "minutes; nightly"]
 fn minorities_are_unfed_from_three_to_a_hundred_members() {

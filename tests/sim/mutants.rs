@@ -15,7 +15,8 @@ fn from_blank() -> Bounds {
     Bounds { blank: true, writes: 0, ..bounds(1) }
 }
 
-/// Returns the fault that a search finds: a violation first, else a dead state.
+/// Returns what a search finds wrong with a broken rule: the first violation, or else "dead" if a state has no way back.
+/// Returns `None` if it finds nothing.
 fn wrong(mutant: Mutant, bounds: Bounds) -> Option<String> {
     let limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: true, threads: 1 };
     let outcome = check(&mut Sim::new(bounds, mutant), limits);
@@ -62,7 +63,7 @@ fn one_fault_is_enough_to_catch() {
     assert_caught(&alone, Bounds { unblocks: true, ..bounds(1) });
 }
 
-/// With a primary, that node leads in the end.
+/// Asserts that the search catches broken rules about a primary. Without a broken rule the primary leads in the end.
 #[test]
 fn with_a_primary_leadership_goes_back_to_it_and_to_no_other() {
     let primary = Bounds { primary: Some(0), cuts_users: true, ..bounds(1) };
@@ -79,7 +80,8 @@ fn with_a_primary_leadership_goes_back_to_it_and_to_no_other() {
     assert_caught(&[("laggard-is-to-lead", "lacks entries")], fine);
 }
 
-/// Only etcd's network parts: the primary runs standalone, once the other node has yielded.
+/// Asserts that the search catches broken rules about a network that parts only the two etcds. The primary then runs
+/// standalone, once the other node has yielded.
 #[test]
 fn where_only_etcds_network_parts_the_primary_leads() {
     let parted = Bounds { primary: Some(0), parts_etcd: true, ..bounds(1) };
@@ -89,7 +91,8 @@ fn where_only_etcds_network_parts_the_primary_leads() {
     assert_caught(&caught, parted);
 }
 
-/// A node that boots without its peer gets quorum only where its data has all that was acknowledged, and its peer is off.
+/// Asserts that the search catches a broken rule about a node that boots without its peer. The node may get quorum only if
+/// its data has all acknowledged writes, and its peer is off.
 #[test]
 fn a_sole_voter_boots_alone_and_switches_nothing_off_that_is_on() {
     let lone_boot = Bounds { lone_boot: true, ..bounds(1) };
@@ -97,7 +100,7 @@ fn a_sole_voter_boots_alone_and_switches_nothing_off_that_is_on() {
     assert_caught(&[("on-is-off", "which is on")], Bounds { blank: true, ..lone_boot });
 }
 
-/// The same with two faults, for every other rule of a lone boot.
+/// Asserts with two faults that the search catches other broken rules about a node that boots without its peer.
 #[test]
 #[ignore = "minutes: `make sim-deep` runs it"]
 fn a_sole_voter_boots_alone_by_all_rules_or_not_at_all() {
@@ -112,7 +115,8 @@ fn a_sole_voter_boots_alone_by_all_rules_or_not_at_all() {
     assert_caught(&[("uncommitted-removal-counts", "acknowledged write w1 is lost")], removed);
 }
 
-/// If both nodes ran standalone and their parameters agree, the primary's history continues without an operator.
+/// Asserts that the search catches broken rules about `two_histories=primary`. If both nodes ran standalone and their
+/// parameters agree, the primary's history continues without an operator.
 #[test]
 fn a_history_is_given_up_for_a_parameter_only_where_both_nodes_name_the_other() {
     let kept = Bounds { primary: Some(0), two_histories: true, ..bounds(1) };
@@ -134,7 +138,8 @@ fn from_blank_nodes_one_fault_is_enough_to_catch() {
     assert_caught(&[("learner-counts-as-voter", "no voter's")], disks);
 }
 
-/// Every probe and every stop publishes the record, too, so only a long run makes a start the only publisher.
+/// Asserts that a search with one fault of any kind catches a start that does not wait for its own record. Only a long run
+/// makes a start the only publisher, because every probe and every stop publishes the record, too.
 #[test]
 fn with_one_fault_of_every_kind_the_last_is_caught() {
     let bounds = Bounds { operators: true, disks: true, unblocks: true, slow_fencing: true, ..bounds(1) };
@@ -159,7 +164,8 @@ fn whole_searches_catch() {
     assert_caught(&[("departed-counts-as-voter", "no voter's")], disks);
 }
 
-/// A third voter is outside of the pair: the agents do not touch its majority, whichever member is lost.
+/// Asserts that the search catches broken rules about a third voter. It is outside of the two nodes, so the agents must leave
+/// its majority alone, whichever member is lost.
 #[test]
 fn a_third_voter_is_left_to_raft() {
     let third_voter = Bounds { third_voter: true, ..bounds(2) };
@@ -170,7 +176,8 @@ fn a_third_voter_is_left_to_raft() {
     assert_caught(&[("called-off-for-three-counts", "dead")], third_voter);
 }
 
-/// An agent that fails to read the CIB once does not know that its claim is gone.
+/// Asserts that the search catches an agent that gives up its memory because it could not read the CIB. Such an agent does
+/// not know that its claim is gone.
 #[test]
 fn a_voter_is_not_forgotten_for_a_cib_that_does_not_answer() {
     let hidden = Bounds { hides: true, ..bounds(1) };
@@ -178,7 +185,8 @@ fn a_voter_is_not_forgotten_for_a_cib_that_does_not_answer() {
     assert_caught(&[("unseen-claim-forgotten", "its agent is to forget it")], hidden);
 }
 
-/// Pacemaker bans a node after too many failed starts, until an operator cleans up.
+/// Asserts that the search catches failed starts that add up. Pacemaker bans a node after too many of them, until an operator
+/// cleans up.
 #[test]
 fn refusals_end_where_failures_add_up() {
     let counted = Bounds { threshold: 3, ..bounds(1) };
@@ -186,8 +194,8 @@ fn refusals_end_where_failures_add_up() {
     assert_caught(&[("failures-add-up", "dead")], counted);
 }
 
-/// A vote proxy that gives up leaves a leader without a follower. Each time that this leader is believed, one more
-/// cluster is announced.
+/// Asserts that the search catches an agent that believes a leader after the vote proxy that elected it has given up. Each time
+/// that such a leader is believed, one more cluster is announced.
 #[test]
 fn an_abandoned_leader_is_not_believed() {
     let counted = Bounds { operators: true, counts_forks: true, ..bounds(1) };
@@ -195,28 +203,31 @@ fn an_abandoned_leader_is_not_believed() {
     assert_caught(&[("abandoned-leader-believed", "5 new clusters were announced, and there were 1 faults")], counted);
 }
 
-/// An operator in a partition gives up a node that serves, and the command does not ask that node's BMC.
+/// Asserts that the search catches a `confirm-recovery` that does not ask the BMC. In a partition, an operator could then
+/// give up a node that serves.
 #[test]
 fn a_word_in_a_partition_is_held_to_what_the_bmc_says() {
     let partition = Bounds { operators: true, ..bounds(2) };
     assert_caught(&[("bmc-not-asked", "has its peer fenced, which serves")], partition);
 }
 
-/// If no data dir has a write any more, only the position that the leader published reveals the loss.
+/// Asserts that the search catches an agent that ignores the leader's published position. If no data dir has a write any
+/// more, only that position reveals the loss.
 #[test]
 fn a_disk_that_was_put_back_is_noticed_by_what_was_reached() {
     let put_back = Bounds { operators: true, puts_back: true, counts_forks: true, ..bounds(1) };
     assert_caught(&[("reached-ignored", "acknowledged write w1 is lost")], put_back);
 }
 
-/// An etcd of another cluster answers at the peer's address, and has added this node as its learner.
+/// Asserts that the search catches a node that joins an etcd of another cluster. That etcd answers at the peer's address, and
+/// has added the node as its learner.
 #[test]
 fn an_etcd_of_another_cluster_is_not_joined() {
     let hidden = Bounds { hides: true, ..bounds(2) };
     assert_caught(&[("stranger-believed", "its data is to be backed up")], hidden);
 }
 
-/// An empty mount point looks like a blank data dir.
+/// Asserts that the search catches an agent that takes an empty mount point for a blank data dir.
 #[test]
 fn a_disk_that_is_not_mounted_is_no_blank_one() {
     let unmounted = Bounds { unmounts: true, ..bounds(1) };
@@ -224,7 +235,7 @@ fn a_disk_that_is_not_mounted_is_no_blank_one() {
     assert_caught(&[("mount-not-checked", "where the disk of its data is not mounted")], unmounted);
 }
 
-/// Each of two nodes holds a history. An operator chooses one of them, or does not choose.
+/// Asserts that the search catches broken rules about two histories, of which an operator chooses one, or none.
 #[test]
 fn two_histories_are_told_apart_and_kept() {
     let parted = Bounds { chooses: true, ..bounds(1) };
@@ -236,14 +247,16 @@ fn two_histories_are_told_apart_and_kept() {
     assert_caught(&caught, parted);
 }
 
-/// An agent is killed while podman starts etcd for it, and Pacemaker stops the resource that it considers failed.
+/// Asserts that the search catches an agent that does not wait for the launch of a killed one. Pacemaker stops the resource
+/// that it considers failed, and etcd then starts after that.
 #[test]
 fn a_launch_that_is_not_waited_for_starts_etcd_after_its_stop() {
     let caught = [("launch-ignored", "etcd starts after its stop was answered")];
     assert_caught(&caught, Bounds { stacks: false, ..bounds(2) });
 }
 
-/// Some data looks whole and is not, or is gone. Its node's peer must not wait for its vote.
+/// Asserts that the search catches an agent that waits for the vote of a peer with damaged or lost data. Some data looks
+/// whole and is not.
 #[test]
 fn a_vote_that_never_comes_is_not_waited_for() {
     let damaged = Bounds { damage: true, ..bounds(1) };
@@ -252,7 +265,8 @@ fn a_vote_that_never_comes_is_not_waited_for() {
     assert_caught(&[("vote-that-is-gone-awaited", "dead")], Bounds { disks: true, ..from_blank() });
 }
 
-/// These searches found the first ways below.
+/// Asserts that searches with two faults catch some broken rules. They found the first runs that
+/// [`what_is_long_or_takes_three_faults_is_played`] replays.
 #[test]
 #[ignore = "a minute: `make sim-deep` runs it"]
 fn deep_searches_catch() {
@@ -266,8 +280,8 @@ fn deep_searches_catch() {
     assert_caught(&[("outdated-word-stands", "new clusters were announced, and there were 2 faults")], counted);
 }
 
-/// Ways that are too long for a daily search, or take three faults. Each is played with its rule broken, and is
-/// impossible with the rule.
+/// Replays runs that are too long for a daily search, or take three faults. Asserts that each breaks an invariant with its
+/// rule broken, and is impossible with the rule.
 #[test]
 fn what_is_long_or_takes_three_faults_is_played() {
     let ways = [
@@ -345,7 +359,7 @@ fn assert_played(ways: &[(Mutant, &str, &str)]) {
     }
 }
 
-/// A mutant is named, or used as a variant.
+/// Asserts that a test of this file uses each broken rule, by its name or as a variant.
 #[test]
 fn every_broken_rule_is_caught_above_or_below() {
     let tests = include_str!("mutants.rs");
@@ -357,16 +371,16 @@ fn every_broken_rule_is_caught_above_or_below() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// No rule restores a write that a sole voter acknowledged without having it on disk. Such releases of etcd are not
-/// supported.
+/// Asserts that a sole voter loses a write that it acknowledged before it was on disk. No rule restores such a write, so such
+/// releases of etcd are not supported.
 #[test]
 fn what_a_sole_voter_acknowledges_before_it_syncs_is_lost_with_its_power() {
     let found = wrong(Mutant::None, Bounds { acks_before_sync: true, operators: true, ..bounds(2) });
     assert!(found.is_some_and(|found| found.contains("acknowledged write w1 is lost")));
 }
 
-/// Pacemaker expects a node to be gone if its Pacemaker ended in good order, even while its etcd runs. Its state alone
-/// confirms nothing.
+/// Asserts that the end of Pacemaker in good order does not count as a proof that its node is off. Pacemaker then expects the
+/// node to be gone, even while its etcd runs.
 #[test]
 fn a_node_in_maintenance_is_not_passed_over() {
     let scenario = include_str!("../scenarios/pacemaker-ends-in-maintenance-and-comes-back.scn");
@@ -381,7 +395,7 @@ fn a_node_in_maintenance_is_not_passed_over() {
     assert!(result(Mutant::None).contains("cannot happen here"));
 }
 
-/// The moves after the scenario of a stale announcement if its final confirmation is not awaited.
+/// The moves that follow a stale announcement if the agent does not wait for its own last record. They extend a scenario.
 const CARRIED_OUT_TOO_LATE: &str = "
     agent on node2 acts
     agent on node2 decides
@@ -405,7 +419,8 @@ const CARRIED_OUT_TOO_LATE: &str = "
     etcd on node1 asks for votes
 ";
 
-/// Three faults are too many for a daily search, so the way is written down.
+/// Asserts that a stale announcement costs a write if the agent does not wait for its own last record. The run is written
+/// down, because three faults are too many for a daily search.
 #[test]
 fn a_stale_announcement_costs_a_write_where_its_last_word_is_not_awaited() {
     let scenario = include_str!("../scenarios/announcement-is-stale-when-it-is-carried-out.scn");

@@ -4,7 +4,7 @@ use tandem::sim::race::mutant::{ALL, Mutant};
 use tandem::sim::race::{Options, Outcome, check};
 
 const ONE_FAULT: Options = Options { faults: 1, context: true, timely: false, learner: false, mutant: Mutant::None };
-/// Options with no lost message, and with BMCs that answer within `race_delay`.
+/// The options of a search without lost messages, in which the BMCs answer within `race_delay`.
 const TIMELY: Options = Options { faults: 0, timely: true, ..ONE_FAULT };
 
 fn found(options: Options) -> Outcome {

@@ -18,14 +18,13 @@ use tandem::sim::{Bounds, Sim, agent, etcd, initial_states, moves, pacemaker};
 
 const LIMITS: Limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
 
-/// Returns a pseudo-random number that depends on `seed` only.
+/// Returns a pseudo-random number less than `below`, and advances the seed.
 fn random(seed: &mut u64, below: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     usize::try_from(*seed >> 33).unwrap_or_default() % below
 }
 
-/// Returns runs of `length` moves, each chosen among all possible ones. The first moves tend to be calm, so that faults
-/// come everywhere.
+/// Returns runs of `length` random moves. Moves without a fault are preferred, so that faults come everywhere.
 fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
     let mut seed = 7;
     let mut runs = Vec::new();
@@ -64,7 +63,7 @@ fn searched(bounds: Bounds, threads: usize) -> Outcome {
     check(&mut Sim::new(bounds, Mutant::None), Limits { threads, ..LIMITS })
 }
 
-/// Asserts that without the reduction there are more states, and the verdict is the same.
+/// Asserts that the dead-variable reduction lowers the number of states, and does not change the verdict.
 fn assert_same_verdict(faults: u8) {
     let reduced = searched(Bounds::of_search(faults), 2);
     let whole = searched(Bounds { keeps_dead: true, ..Bounds::of_search(faults) }, 2);
@@ -112,7 +111,7 @@ fn two_faults_are_survived() {
     assert_eq!((outcome.violations, outcome.dead, outcome.cut_short), (0, 0, None));
 }
 
-/// Calls `visit` with every state of a search, including those that do not last.
+/// Passes every state of a search to `visit`, including those that the search only passes through.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
     let root = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
     let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
@@ -131,7 +130,8 @@ fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
     }
 }
 
-/// The check before a step must agree with the result of the step.
+/// Asserts for every state of a search that the checks before a move agree with the results of the move. The checks show, for
+/// example, whether an agent can act.
 #[test]
 fn a_state_passes_where_a_step_that_does_not_last_can_be_taken() {
     let bounds = Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) };
@@ -180,7 +180,8 @@ fn two_faults_hold_as_much() {
     assert_same_verdict(2);
 }
 
-/// Some of its states are dead: the leader published its position for a promotion, and lost its power before that.
+/// Asserts that a search with put-back disks and two faults finds no violation. In some of its states no way leads back to
+/// two voters: the leader published its position for a promotion, and lost its power before that.
 #[test]
 #[ignore = "ten minutes: `make sim-deep` runs it"]
 fn two_faults_with_disks_that_are_put_back_lose_nothing() {

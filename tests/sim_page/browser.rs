@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// A page in a browser of its own.
+/// A headless Chromium that shows one page.
 #[derive(Debug)]
 pub struct Browser {
     child: Child,
@@ -15,14 +15,14 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: String,
     last_id: u64,
-    /// Complaints of the page or the browser, and every requested address.
+    /// The complaints of the page or the browser (`complaints`), and the URL of every request (`requests`).
     pub complaints: Vec<String>,
     pub requests: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Starts a browser, which `tests/sim_page/setup` installs.
+    /// Starts the Chromium that `tests/sim_page/setup` has installed.
     #[expect(clippy::disallowed_methods, reason = "a test starts the browser that it looks with")]
     pub fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ impl Browser {
         browser
     }
 
-    /// Calls a method, and returns its result. Events that arrive meanwhile are recorded.
+    /// Calls a method of Chromium's debugging protocol, and returns its result. Events that arrive meanwhile are recorded.
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });
@@ -94,20 +94,20 @@ impl Browser {
         message
     }
 
-    /// Opens a file, and waits until it is loaded.
+    /// Opens a file in the browser, and waits until it is loaded.
     pub fn open(&mut self, file: &Path) {
         self.call("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
         while self.next()["method"] != json!("Page.loadEventFired") {}
     }
 
-    /// Sets a screen of this size. `touch` makes it a phone's.
+    /// Sets the size of the emulated screen. With `touch`, the browser emulates a phone.
     pub fn screen(&mut self, width: u32, height: u32, touch: bool) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
         self.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": touch }));
     }
 
-    /// Sets the colour scheme, light or dark.
+    /// Sets the preferred colour scheme, `light` or `dark`.
     pub fn scheme(&mut self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
@@ -137,7 +137,7 @@ impl Browser {
         }
     }
 
-    /// Writes a screenshot.
+    /// Writes a screenshot of the page to the file `to`.
     pub fn picture(&mut self, to: &Path) {
         use base64::Engine;
         let data = self.call("Page.captureScreenshot", &json!({ "format": "png" }));

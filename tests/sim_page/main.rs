@@ -12,7 +12,7 @@ use browser::Browser;
 use tandem::sim::mutant::Mutant;
 use tandem::sim::{Bounds, Sim, page, scenario};
 
-/// Scenarios with long reasons, faults on both nodes, and blank nodes.
+/// The scenarios of the tested pages. They have long reasons, faults on both nodes, and blank nodes.
 const SCENARIOS: [&str; 4] = [
     "survivor-goes-on-and-the-lost-node-rejoins",
     "left-behind-until-the-peer-returns",
@@ -25,16 +25,16 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 /// The contrast that normal text needs, by the Web Content Accessibility Guidelines (AA).
 const CONTRAST: f64 = 4.5;
 
-/// The position of an element with a reason, and the text of the reason.
+/// The JavaScript that scrolls to the first event with a reason. It returns the event's position and the text of the reason.
 const FIRST_REASON: &str = "(() => { const e = document.querySelector('.event[tabindex]'); \
     e.scrollIntoView({block: 'center'}); const r = e.querySelector('.what').getBoundingClientRect(); \
     return { x: r.x + 8, y: r.y + r.height / 2, text: e.querySelector('.why').textContent }; })()";
-/// The visible reasons.
+/// The JavaScript that returns the texts of all visible reasons.
 const SHOWN: &str = "[...document.querySelectorAll('.why')].filter(e => e.offsetHeight > 0).map(e => e.textContent)";
-/// The distance by which a visible element exceeds the right edge of the screen.
+/// The JavaScript that returns by how much the page exceeds the right edge of the screen, in pixels.
 const OVERFLOW: &str = "Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('.why, td, li')]\
     .filter(e => e.offsetHeight > 0).map(e => e.getBoundingClientRect().right)) - window.innerWidth";
-/// The least contrast between a text and its background.
+/// The JavaScript that returns the least contrast between a text of the page and its background.
 const LEAST_CONTRAST: &str = "(() => { \
     const light = c => { const v = c.match(/[0-9.]+/g).slice(0, 3).map(x => x / 255) \
         .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); \
@@ -61,7 +61,7 @@ fn written(name: &str) -> PathBuf {
     file
 }
 
-/// Asserts that exactly the requested reason is visible, and that nothing exceeds the screen.
+/// Asserts that exactly the reason `wanted` is visible, and that nothing exceeds the screen.
 fn shows(browser: &mut Browser, how: &str, wanted: &str) {
     assert_eq!(browser.ask(SHOWN), serde_json::json!([wanted]), "{how}");
     assert!(browser.ask(OVERFLOW).as_f64().unwrap() <= 0.0, "{how}: a reason sticks out of the screen");

@@ -13,13 +13,13 @@ use tandem::base::Fact;
 use tandem::operate::cluster::{Certificate, Cluster, Collected, Etcd, Member};
 use tandem::records::bmc_note::BmcNote;
 
-/// The time of the observation: 2026-11-23T14:00:00Z.
+/// The time of the observation in seconds since 1970: 2026-11-23T14:00:00Z.
 pub(crate) const AT: u64 = 1_795_442_400;
 pub(crate) const NODES: [&str; 2] = ["node1", "node2"];
 /// The value of Pacemaker's INFINITY.
 pub(crate) const INFINITY: u64 = 1_000_000;
 
-/// Returns two nodes with two voters, a kubelet, and a Redfish device for each node that runs on the other one.
+/// Returns a healthy cluster of two nodes with two voters and a kubelet. Each node's Redfish device runs on the other node.
 pub(crate) fn healthy() -> Cluster {
     Cluster {
         at: AT,
@@ -209,13 +209,13 @@ pub(crate) fn node<'a>(cluster: &'a mut Cluster, name: &str) -> &'a mut Node {
     seen(cluster).nodes.iter_mut().find(|node| node.name == name).unwrap()
 }
 
-/// Returns the instance of `id` on `name`.
+/// Returns the instance of the resource `id` that runs on the node `name`.
 pub(crate) fn on<'a>(cluster: &'a mut Cluster, id: &str, name: &str) -> &'a mut Instance {
     let is_it = |instance: &&mut Instance| instance.id == id && instance.nodes.iter().any(|node| node == name);
     seen(cluster).resources.iter_mut().find(is_it).unwrap()
 }
 
-/// Returns every instance of `id`.
+/// Returns every instance of the resource `id`.
 pub(crate) fn each<'a>(cluster: &'a mut Cluster, id: &'a str) -> impl Iterator<Item = &'a mut Instance> {
     seen(cluster).resources.iter_mut().filter(move |instance| instance.id == id)
 }
@@ -226,8 +226,8 @@ pub(crate) fn stop(instance: &mut Instance) {
     instance.active = false;
 }
 
-/// Changes the cluster to a fenced machine, as Pacemaker shows it: nothing runs there, and its peer's device runs on
-/// the survivor.
+/// Changes the cluster so that Pacemaker shows the machine `name` as fenced. Nothing runs there, and the survivor's device
+/// runs on the survivor.
 pub(crate) fn power_off(cluster: &mut Cluster, name: &str) {
     node(cluster, name).online = false;
     stop(on(cluster, "etcd", name));
@@ -237,7 +237,7 @@ pub(crate) fn power_off(cluster: &mut Cluster, name: &str) {
     cluster.etcd.insert(name.to_owned(), Fact::Unknown("no answer within 2 s".to_owned()));
 }
 
-/// Changes etcd as the agent does after that: the survivor is the only member.
+/// Changes etcd's member list so that the survivor is the only member, as the agent does after the peer was fenced.
 pub(crate) fn alone(cluster: &mut Cluster, survivor: &str) {
     let Some(Fact::Known(etcd)) = cluster.etcd.get_mut(survivor) else { panic!("etcd is not known") };
     etcd.members.retain(|member| member.name == survivor);

@@ -9,7 +9,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns every file and folder below `dir`, sorted, without build results and git's own files.
+/// Returns every file and folder below `dir`, sorted, without the folders `target` and `.git`.
 pub(crate) fn below(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];

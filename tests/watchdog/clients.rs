@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::{Mux, Place, eventually, leave, mode, seconds, text};
 
-/// The calls of Proxmox's HA services, in Perl as there.
+/// The Perl code by which Proxmox's HA services use the watchdog's socket.
 const PERL: &str = r#"
 use strict; use warnings; use IO::Socket::UNIX; use Socket;
 my ($path, $word) = @ARGV;
@@ -135,7 +135,8 @@ fn a_silent_client_is_named_and_then_ends_feeding() {
     assert!(mux.place().marker().is_dir());
 }
 
-/// The core's own test covers two minutes. This one shows that traffic does not delay the thread that feeds.
+/// Asserts that the traffic of five clients does not delay the thread that feeds the watchdog. A test of the core covers two
+/// minutes without threads.
 #[test]
 fn five_clients_at_twenty_hertz_do_not_change_the_pace() {
     let mut mux = Place::new().start(&["--client-timeout", "3s"]);

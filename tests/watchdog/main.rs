@@ -22,7 +22,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::Pid;
 
-/// The limit for an expected event, on a busy machine.
+/// The time within which an expected event must happen, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn command() -> Command {
@@ -35,7 +35,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Waits until `is_so`. Fails with `what` if it never is.
+/// Waits until `is_so` returns true. Fails with the message `what` after [`PATIENCE`].
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -44,7 +44,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A directory with a FIFO as the device, and the files of the multiplexer.
+/// A directory with a FIFO in place of the watchdog device, and with the files of `watchdog-mux`.
 struct Place {
     dir: tempfile::TempDir,
     device: File,
@@ -75,12 +75,12 @@ impl Place {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    /// Runs another command of the multiplexer here, such as `status`.
+    /// Runs another command of `watchdog-mux` on this directory, such as `status`.
     fn asked(&self, words: &[&str]) -> Output {
         command().arg("--run-dir").arg(self.dir.path()).args(words).output().unwrap()
     }
 
-    /// Starts it, and returns once it is ready.
+    /// Starts `watchdog-mux` in this directory, and waits until it is ready.
     fn start(self, options: &[&str]) -> Mux {
         let ready = UnixDatagram::bind(self.path("notify")).unwrap();
         ready.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-/// A running multiplexer.
+/// A `watchdog-mux` that runs. It is killed when this is dropped.
 struct Mux {
     place: Option<Place>,
     child: Child,
@@ -107,7 +107,7 @@ impl Mux {
         self.place.as_ref().unwrap()
     }
 
-    /// Returns the bytes since the last call.
+    /// Returns the bytes that were written to the watchdog since the last call of this function.
     fn bytes(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut chunk = [0; 256];
@@ -121,7 +121,7 @@ impl Mux {
         bytes
     }
 
-    /// Waits until it is no longer fed. Fails if a `V` is among the last bytes.
+    /// Waits until the watchdog is no longer fed. Fails if it is disarmed by a `V`.
     fn must_starve(&mut self) {
         eventually("it is fed on and on", || {
             let found = self.bytes();
@@ -133,7 +133,7 @@ impl Mux {
         assert_eq!(self.bytes(), b"", "fed again: {}", self.place().log());
     }
 
-    /// Waits for another byte. Fails if that does not feed.
+    /// Waits until the watchdog is fed twice. Fails if anything else is written to it.
     fn must_be_fed(&mut self) {
         self.bytes();
         let mut found = Vec::new();
@@ -144,7 +144,7 @@ impl Mux {
         assert!(found.iter().all(|byte| *byte == 0), "{found:?}");
     }
 
-    /// Fails unless the bytes since `began` are feeds, one for each second.
+    /// Asserts that the watchdog was fed once in each second since `began`, and that nothing else was written to it.
     fn must_have_been_fed_since(&mut self, began: Instant) {
         let bytes = self.bytes();
         let passed = usize::try_from(began.elapsed().as_secs()).unwrap();
@@ -156,7 +156,7 @@ impl Mux {
         UnixStream::connect(self.place().socket()).unwrap()
     }
 
-    /// Connects a client. Returns once the client is served.
+    /// Connects a client to `watchdog-mux`, and waits until the client is served.
     fn client(&self) -> UnixStream {
         let mut client = self.connect();
         client.write_all(b"\0").unwrap();
@@ -172,7 +172,7 @@ impl Mux {
         eventually(&format!("not logged: {words}"), || self.place().log().contains(words));
     }
 
-    /// Returns its exit code.
+    /// Waits until `watchdog-mux` ends, and returns its exit code.
     fn code(&mut self) -> Option<i32> {
         let mut ended = None;
         eventually("it does not end", || {
@@ -186,7 +186,8 @@ impl Mux {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Fails unless it ends in good order: with code 0, `V` as the last byte, and no file left.
+    /// Waits until `watchdog-mux` ends, and asserts that it ends in good order: with code 0, with `V` as the last byte, and
+    /// without leaving a file.
     fn must_end_disarmed(mut self) {
         assert_eq!(self.code(), Some(0), "{}", self.place().log());
         let bytes = self.bytes();
@@ -197,7 +198,7 @@ impl Mux {
         }
     }
 
-    /// Kills it. Returns its directory.
+    /// Kills `watchdog-mux`, and returns its directory.
     fn kill(mut self) -> Place {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -212,7 +213,7 @@ impl Drop for Mux {
     }
 }
 
-/// Leaves in good order.
+/// Has a client leave in good order, by a `V`.
 fn leave(mut client: UnixStream) {
     client.write_all(b"V").unwrap();
 }
@@ -221,7 +222,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns the mode of a file, without its kind.
+/// Returns the permission bits of a file.
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 use crate::{Place, command, text};
 
-/// Returns the sentence with which a start in `place` is refused.
+/// Returns the line with which `watchdog-mux` refuses to start in `place`. Fails if it starts.
 fn refused(place: &Place, options: &[&str]) -> String {
     let device = place.path("watchdog").display().to_string();
     let words: Vec<&str> = ["run", "--device", &device].into_iter().chain(options.iter().copied()).collect();
@@ -20,7 +20,8 @@ fn refused(place: &Place, options: &[&str]) -> String {
     errors[0].to_owned()
 }
 
-/// A check by a connection would make a client, and the end of that client would reset the machine.
+/// Asserts that a second `watchdog-mux` is refused without a connection to the first one. A connection would count as a
+/// client, and its end would reset the machine.
 #[test]
 fn a_second_one_is_refused_and_the_first_is_not_disturbed() {
     let mut mux = Place::new().start(&["--client-timeout", "3s"]);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::guide;
 
-/// The entry of a successful start of etcd in the history of operations.
+/// The beginning of the XML element of etcd's last operation, which in the fixtures is a successful start.
 const STARTED: &str = "<lrm_rsc_op id=\"etcd_last_0\"";
 
 fn fixture(name: &str) -> String {
@@ -15,7 +15,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Returns `text` with changes in and after the last start of etcd.
+/// Returns the CIB `text` with changes in the element of the last start of etcd.
 fn last_start(text: &str, changes: &[(&str, &str)]) -> String {
     let at = text.rfind(STARTED).unwrap();
     let end = at + text[at..].find("/>").unwrap();
@@ -26,7 +26,8 @@ fn last_start(text: &str, changes: &[(&str, &str)]) -> String {
     format!("{}{changed}{}", &text[..at], &text[end..])
 }
 
-/// Returns `text` with a last action on one node that ended with `code` and `status`, and no monitor since.
+/// Returns the CIB `text` with a last `action` of etcd that ended with `code` and `status`. The element of the monitor after
+/// it is replaced.
 fn failed(text: &str, action: &str, code: &str, status: &str) -> String {
     let failed = last_start(
         text,
@@ -47,13 +48,13 @@ fn failed(text: &str, action: &str, code: &str, status: &str) -> String {
     format!("{}{remembered}{}", &failed[..at], &failed[end..])
 }
 
-/// Returns `text` with a setting that is added before the first `before`.
+/// Returns the CIB `text` with a setting that is added before the first `before`.
 fn with_setting(text: &str, before: &str, name: &str, value: &str) -> String {
     assert!(text.contains(before), "{before}");
     text.replacen(before, &format!("<nvpair id=\"added-{name}\" name=\"{name}\" value=\"{value}\"/>{before}"), 1)
 }
 
-/// Returns clusters in the states that the guide describes.
+/// Returns the CIBs of clusters in the states that the recovery guide describes.
 fn clusters() -> Vec<String> {
     let healthy = fixture("two-voters.xml");
     let of_clone = "<nvpair id=\"etcd-clone-meta_attributes-interleave\"";
@@ -86,13 +87,13 @@ fn clusters() -> Vec<String> {
     ]
 }
 
-/// Normalizes a text: one blank between words, and one name for both nodes.
+/// Returns a text with one blank between words, and with one name for both nodes, so that two texts can be compared.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("node1", "NODE").replace("node2", "NODE")
 }
 
-/// Returns the output of `crm_mon` for each of these clusters, brief and full.
+/// Returns the output of Pacemaker's `crm_mon` for each of these CIBs, in its brief and its full form.
 fn shown(clusters: &[String]) -> String {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("cib.xml");

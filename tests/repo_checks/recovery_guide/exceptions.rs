@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// Files and folders that print no refusal of their own.
+/// The files and folders without texts that are refusals, each with the reason.
 const FILES: &[(&str, &str)] = &[
     ("src/admin/certs/show.rs", "shows what was found"),
     ("src/admin/completion/names.rs", "a shell's script"),
@@ -60,8 +60,8 @@ const FILES: &[(&str, &str)] = &[
     ("src/watchdog/status.rs", "shows what was found; its refusals are checked by name"),
 ];
 
-/// Functions that make other texts: `Type::function` or `function`, with its file in front if others have the same
-/// name.
+/// The functions that make other texts than refusals, each with the reason. A name is `Type::function` or `function`, after
+/// its file if other functions have the same name.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("way_back", "what is to be typed, beside a sentence"),
     ("src/adapters/watchdog/refusal.rs way_on", "what frees a device, behind a sentence"),
@@ -244,7 +244,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("PairStep::words", "the steps of a plan"),
 ];
 
-/// Texts that are fragments, progress or success.
+/// The beginnings of texts that are fragments, progress or success, and so no refusals.
 const TEXTS: &[&str] = &[
     "{} is added as a third member, at {}",
     "{} is removed, a third member",
@@ -371,7 +371,7 @@ const TEXTS: &[&str] = &[
     "PRIVATE KEY",
 ];
 
-/// Returns whether `text`, in `function` of `file`, is no refusal.
+/// Returns whether a row of this file exempts `text`, in `function` of `file`, because it is no refusal.
 pub(crate) fn is_none_of(file: &str, function: &str, text: &str) -> bool {
     FILES.iter().any(|(name, _)| Path::new(file).starts_with(name))
         || FUNCTIONS.iter().any(|(name, _)| function == *name || format!("{file} {function}") == *name)

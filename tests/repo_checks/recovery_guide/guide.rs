@@ -2,22 +2,22 @@
 
 use std::path::Path;
 
-/// The path of the guide.
+/// The path of the recovery guide.
 pub(crate) const GUIDE: &str = "docs/operate/recovery.md";
-/// The section with Pacemaker's words, instead of this program's.
+/// The heading of the section with the words of Pacemaker's `crm_mon`. All other sections have words of this program.
 const OTHERS_WORDS: &str = "## What `crm_mon` shows";
 
-/// An entry: a row of a table, or a section under a heading in code style.
+/// An entry of the recovery guide: a row of a table, or a section with a heading in code style.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) line: usize,
-    /// The words in code style in its first cell or heading.
+    /// The words in code style in the entry's first cell or heading.
     pub(crate) words: Vec<String>,
     pub(crate) has_way_on: bool,
     pub(crate) is_ours: bool,
 }
 
-/// Returns the guide's entries, in order.
+/// Returns all entries of the recovery guide, in order.
 pub(crate) fn entries() -> Vec<Entry> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE)).unwrap();
     let mut found: Vec<Entry> = Vec::new();
@@ -46,7 +46,7 @@ fn says_that_nothing_is_to_be_done(cell: &str) -> bool {
     ["nothing", "what it prints", "look REASON up"].iter().any(|words| cell.trim().starts_with(words))
 }
 
-/// Returns the texts between backquotes.
+/// Returns the code spans of a text.
 fn code(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

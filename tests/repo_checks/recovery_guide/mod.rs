@@ -12,7 +12,8 @@ mod sentences;
 pub(crate) use guide::GUIDE;
 use sentences::Sentence;
 
-/// Returns the hints that a row of the table of BMCs' messages adds to the BMC's own words.
+/// Returns the hints that the table of BMCs' messages adds to the BMC's own words. They are sentences that the guide has to
+/// contain.
 fn hints() -> impl Iterator<Item = Sentence> {
     let hints = tandem::adapters::redfish::quirks::MESSAGES.iter().map(|row| row.hint).filter(|hint| !hint.is_empty());
     hints.map(|hint| Sentence { text: hint.to_owned(), place: "src/adapters/redfish/quirks.rs".to_owned() })
@@ -25,7 +26,7 @@ fn all_sentences() -> Vec<Sentence> {
     all
 }
 
-/// Returns whether `words` of the guide are `sentence` with its holes filled.
+/// Returns whether the words of the guide are the sentence of a source with its holes filled.
 fn fits(sentence: &str, words: &str) -> bool {
     let mut pieces = sentence.split("{}");
     let Some(mut rest) = pieces.next().and_then(|first| words.strip_prefix(first)) else { return false };

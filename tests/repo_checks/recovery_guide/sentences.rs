@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 use super::exceptions;
 use crate::tree::{root, rust_files};
 
-/// The sources of sentences that reach `crm_mon`, stderr or the journal because of a refusal or a failure.
+/// The files and folders with sentences that reach `crm_mon`, stderr or the journal because of a refusal or a failure.
 const SOURCES: &[&str] = &[
     "src/adapters/command.rs",
     "src/adapters/corosync/conf.rs",
@@ -66,19 +66,19 @@ const SOURCES: &[&str] = &[
     "src/records/events",
     "src/watchdog",
 ];
-/// Macros with texts for the log or for stdout, which are no refusals.
+/// The macros with texts for the log or for stdout, which are no refusals.
 const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];
 
-/// A sentence with holes for values that are known only when it is printed.
+/// A sentence in a source. It has holes for values that are known only when it is printed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sentence {
-    /// The text, with `{}` for each hole.
+    /// The text of the sentence, with `{}` for each hole.
     pub(crate) text: String,
-    /// The file and line of the text.
+    /// The file and the line of the text.
     pub(crate) place: String,
 }
 
-/// Returns all sentences, in the order of the files.
+/// Returns the sentences of all sources, in the order of their texts.
 pub(crate) fn all() -> Vec<Sentence> {
     let files: Vec<PathBuf> = SOURCES.iter().flat_map(|source| files(&root().join(source))).collect();
     assert!(files.len() > SOURCES.len(), "the sources are not where this test looks for them");
@@ -88,7 +88,7 @@ pub(crate) fn all() -> Vec<Sentence> {
     found
 }
 
-/// Returns the file at `path`, or the files below it that are no tests.
+/// Returns the file at `path` or, if `path` is a folder, the files below it that are no tests.
 fn files(path: &Path) -> Vec<PathBuf> {
     assert!(path.exists(), "{} is gone: tell this test where its sentences are now", path.display());
     if path.is_file() {
@@ -108,7 +108,8 @@ fn of_file(root: &Path, path: &Path) -> Vec<Sentence> {
 
 struct Reader {
     file: String,
-    /// The type of the methods that are being read, if any, and the function.
+    /// The type with the methods that are being read (`owner`), or an empty string outside of an `impl`. The function is the
+    /// one that is being read.
     owner: String,
     function: String,
     found: Vec<Sentence>,
@@ -127,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// Takes the literals among a macro's arguments: its format string, and texts that fill its holes.
+    /// Takes the string literals among a macro's arguments: its format string, and texts that fill its holes.
     fn take_tokens(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {
@@ -155,7 +156,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// Skips the arguments of `output::say`, which prints a result or a question.
+    /// Skips the arguments of `output::say`, because that function prints a result or a question.
     fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
         let says = matches!(&*call.func, syn::Expr::Path(function) if function.path.is_ident("say"));
         if !says {
@@ -163,8 +164,8 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// Skips the texts of `Prompt::tell`, which belong to a question, and those of `typed`, which are a problem's
-    /// command. The guide has its own words for the latter.
+    /// Skips the texts of `Prompt::tell`, which belong to a question, and those of `typed`, which are a problem's command.
+    /// The guide has its own words for such a command.
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         match call.method.to_string().as_str() {
             "tell" => {}
@@ -173,7 +174,8 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// Skips the journal's longer form of an exit reason, because the guide has the exit reason.
+    /// Skips the field `long` of a refusal, which is the journal's longer form of an exit reason. The guide has the exit
+    /// reason.
     fn visit_field_value(&mut self, field: &'ast syn::FieldValue) {
         let is_long = matches!(&field.member, syn::Member::Named(name) if name == "long");
         if !is_long || self.owner != "Refusal" {
@@ -189,7 +191,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// Resets the function, because an item's attributes do not belong to a function before it.
+    /// Forgets the function that was read before, because the attributes of an enum do not belong to it.
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.function.clear();
         visit::visit_item_enum(self, item);
@@ -230,14 +232,13 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// Returns whether a text is a sentence. A single word is a key or a name, and a pattern without words would fit
-/// everything.
+/// Returns whether a text is a sentence. A single word is a key or a name, and a pattern without words would fit everything.
 fn is_sentence(text: &str) -> bool {
     let words = text.split(|character: char| !character.is_alphanumeric() && character != '_');
     text.trim().contains(' ') && words.filter(|word| word.len() > 1).count() > 0
 }
 
-/// Converts `"a {b:?} c"` to `"a {} c"`. `{{` stays a brace.
+/// Returns a format string with `{}` for each hole: `"a {b:?} c"` becomes `"a {} c"`. `{{` stays a brace.
 fn without_holes(format: &str) -> String {
     let mut text = String::new();
     let mut rest = format.chars().peekable();

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::sources::Sources;
 use crate::tree::root;
 
-/// Each folder or file in `src/`, and its imports, which are rows above it. `docs/design/README.md` shows this table.
+/// The imports that each folder or file in `src/` may have. These are rows above it. `docs/design/README.md` shows this
+/// table.
 const MAY_IMPORT: &[(&str, &str)] = &[
     ("base", ""),
     ("decide", "base"),

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::{Module, Sources};
 
-/// Returns whether one of the two is an ancestor of the other.
+/// Returns whether one of the two modules contains the other.
 fn are_family(one: &Module, other: &Module) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 
-/// Returns every group of files that all reach each other.
+/// Returns every group of files that all reach each other by imports.
 fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<Vec<String>> {
     let reached = |from: &Module| {
         let mut found = BTreeSet::new();

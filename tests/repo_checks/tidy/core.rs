@@ -2,10 +2,10 @@
 
 use crate::tree::{root, rust_files};
 
-/// Modules of the standard library that reach the operating system.
+/// The modules of the standard library that reach the operating system, which a pure core must not use.
 const NEVER: &[&str] = &["env", "fs", "io", "net", "os", "path", "process", "sync", "thread", "time"];
 
-/// Returns the lines of the product's code in `text` that name one of these modules.
+/// Returns the lines of `text` outside of tests that name a module of [`NEVER`], with that module.
 fn impure(text: &str) -> Vec<(usize, &'static str)> {
     let product = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code = product.lines().enumerate().map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()));
@@ -15,7 +15,8 @@ fn impure(text: &str) -> Vec<(usize, &'static str)> {
     .collect()
 }
 
-/// The core gets time only as a duration, so that a step of a clock cannot affect it.
+/// Asserts that the core of `watchdog-mux` uses no clock, file or process. It gets time only as a duration, so that a step of
+/// a clock cannot affect it.
 #[test]
 fn the_multiplexers_core_has_none_either() {
     let text = std::fs::read_to_string(root().join("src/watchdog/core.rs")).unwrap();
@@ -23,7 +24,8 @@ fn the_multiplexers_core_has_none_either() {
     assert!(found.is_empty() && !text.contains("crate::") && !text.contains("super::"), "{found:?}");
 }
 
-/// The same core runs in the daemon and in the simulation, which has no clock and no socket.
+/// Asserts that the core of `fencing-agent` uses no clock, file or process. The same core runs in the daemon and in the
+/// simulation, which has no clock and no socket.
 #[test]
 fn the_fencing_agents_core_has_none_either() {
     let files = rust_files(&root().join("src/fencing_agent/core"));

@@ -9,8 +9,8 @@ use syn::visit::{self, Visit};
 use super::sources::is_for_tests;
 use crate::tree::{root, rust_files};
 
-/// Globals with the files (or folders) that may use them, each with its reason. `a::b` is the end of a path; a single
-/// word is the last word of a path, or a method's name.
+/// The globals of a process, with the files or folders that may use each, and the reason. `a::b` is the end of a path. A
+/// single word is the last word of a path, or the name of a method.
 const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("static", &[]),
     ("thread_local", &[]),
@@ -116,7 +116,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("install_default", &[]),
 ];
 
-/// The words of [`OF_THE_PROCESS`] that a file contains.
+/// The words of [`OF_THE_PROCESS`] that were found in a file.
 #[derive(Default)]
 struct Found(Vec<&'static str>);
 
@@ -179,7 +179,7 @@ impl<'ast> Visit<'ast> for Found {
         visit::visit_expr_method_call(self, call);
     }
 
-    /// Visits the arguments of macros such as `writeln!`, as far as they are expressions.
+    /// Visits the arguments of a macro such as `writeln!`, if they are expressions.
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         let arguments =
             item.parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated);

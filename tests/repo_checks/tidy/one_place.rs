@@ -2,20 +2,20 @@
 
 use crate::tree::{root, rust_files};
 
-/// A piece of code, the only file with it, and the replacement elsewhere.
+/// A piece of code, the only file that may contain it, and what other files use instead.
 const ONLY_IN: &[(&str, &str, &str)] = &[
     ("\"/proc", "src/os/proc.rs", "ask crate::os::proc, which knows how odd the kernel's lines may be"),
     ("| \"true\"", "src/adapters/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
     ("\"true\" |", "src/adapters/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
 ];
 
-/// Readers of JSON that would each add another copy of a type's deserializer to the binary. The listed files use them
-/// only for a `Value`, or for secrets. Other files use `crate::base::json`.
+/// The readers of JSON that would each add another copy of a type's deserializer to the binary. The files of
+/// [`READ_BY_OTHERS`] use them only for a `Value`, or for secrets. Other files use `crate::base::json`.
 const OTHER_READERS: [&str; 3] = ["serde_json::from_str", "serde_json::from_value", "serde_json::from_reader"];
 const READ_BY_OTHERS: [&str; 2] = ["src/adapters/kubernetes/kubeconfig.rs", "src/adapters/redfish/reply.rs"];
 
-/// The files that access directories where etcd's container can create anything under any name. Also the functions that
-/// would follow a link there, wait for a FIFO, or open a device.
+/// The files that access directories in which etcd's container can create anything under any name. They must not use the
+/// functions of [`BY_PATH`], which would follow a link there, wait for a FIFO, or open a device.
 const IN_THE_DATA_DIR: [&str; 6] = [
     "src/adapters/data_dir",
     "src/adapters/openshift/revision.rs",
@@ -43,13 +43,13 @@ const BY_PATH: [&str; 17] = [
     "fs::remove_dir_all(",
     "fs::remove_file(",
 ];
-/// Files there that use such a function outside of the data dir, and how often.
+/// The files of [`IN_THE_DATA_DIR`] that use a function of [`BY_PATH`] outside of the data dir, and how often.
 const ELSEWHERE: [(&str, usize); 1] = [
     // The operator's confirmation is in Pacemaker's volatile directory.
     ("src/agent/act/mod.rs", 1),
 ];
 
-/// Returns the number of times that `piece` is in the code of `text`, without tests and comments.
+/// Returns the number of times that `text` contains `piece` outside of tests and comments.
 fn count(text: &str, piece: &str) -> usize {
     let product = text.split("#[cfg(test)]").next().unwrap_or_default();
     product.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| line.matches(piece).count()).sum()
@@ -86,9 +86,9 @@ fn types_are_read_from_json_by_one_reader() {
     assert_eq!(found, READ_BY_OTHERS, "take crate::base::json");
 }
 
-/// This test counts, because no lint of clippy can: `disallowed-methods` has one list for the whole crate. Each other
-/// wing, each test and each program in `tests/` would need an `allow` of all of them. That also lifts the rules on
-/// processes and clocks.
+/// Asserts that the files of [`IN_THE_DATA_DIR`] open nothing by its path. No lint of clippy can do that:
+/// `disallowed-methods` has one list for the whole crate. Each other wing, each test and each program in `tests/` would need
+/// an `allow` of all of them, which also lifts the rules on processes and clocks.
 #[test]
 fn nothing_in_the_data_dir_is_opened_by_its_path() {
     let mut wrong = Vec::new();

@@ -7,15 +7,15 @@ use syn::visit::{self, Visit};
 
 use crate::tree::{root, rust_files};
 
-/// A module's path below the crate, such as `decide::start`. The crate's root is the empty path.
+/// The path of a module below the crate, such as `decide::start`. The path of the crate's root is empty.
 pub(crate) type Module = Vec<String>;
 
-/// The contents of one file.
+/// The imports of one source file.
 pub(crate) struct File {
     pub(crate) path: PathBuf,
-    /// Paths in the code, made absolute: `crate::decide::Request` is `["decide", "Request"]`.
+    /// The paths in the file's code, made absolute: `crate::decide::Request` is `["decide", "Request"]`.
     uses: BTreeSet<Module>,
-    /// Names that the module's own `use` items introduce, with their targets. Re-exports are among them.
+    /// The names that the file's `use` items introduce, with their targets. Re-exports are among them.
     names: BTreeMap<String, Module>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Reads the product's own code. Code that is compiled only for tests may import anything.
+    /// Reads all files of `src/`, except code that is compiled only for tests, which may import anything.
     pub(crate) fn of_the_product() -> Self {
         let src = root().join("src");
         let mut files = BTreeMap::new();
@@ -43,13 +43,13 @@ impl Sources {
         Self { files }
     }
 
-    /// Returns the modules of the items that `module` imports, through re-exports to their definitions.
+    /// Returns the modules from which `module` imports items. A re-export counts as the module that defines the item.
     pub(crate) fn taken_by(&self, module: &Module) -> BTreeSet<Module> {
         let uses = self.files[module].uses.iter();
         uses.filter_map(|path| self.home_of(path, 0)).filter(|home| home != module).collect()
     }
 
-    /// Returns the file that contains the item of that path.
+    /// Returns the module with the file that defines the item `path`. `depth` is the number of re-exports followed so far.
     fn home_of(&self, path: &Module, depth: usize) -> Option<Module> {
         let known = (0..=path.len()).rev().find(|length| self.files.contains_key(&path[..*length]))?;
         let (module, rest) = path.split_at(known);
@@ -65,7 +65,7 @@ impl Sources {
     }
 }
 
-/// Returns the module of a file: `decide/start.rs` is `decide::start`, `decide/mod.rs` is `decide`.
+/// Returns the module of a source file: `decide/start.rs` is `decide::start`, and `decide/mod.rs` is `decide`.
 fn module_of(relative: &Path) -> Module {
     let mut parts: Module =
         relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -75,7 +75,7 @@ fn module_of(relative: &Path) -> Module {
     parts
 }
 
-/// A collector of paths that begin with `crate`, `self` or `super`, in `use` items and in the code.
+/// A reader of one file. It collects the paths that begin with `crate`, `self` or `super`, in `use` items and in the code.
 struct Reader {
     at: Module,
     uses: BTreeSet<Module>,
@@ -83,7 +83,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Returns the absolute form of a written path. `None` for a path of another crate, of std, or of a name in scope.
+    /// Returns the absolute form of a path as it is written. Returns `None` for a path of another crate, of std, or of a name
+    /// in scope.
     fn absolute(&self, written: &[String]) -> Option<Module> {
         let (first, rest) = written.split_first()?;
         let mut base = match first.as_str() {
@@ -166,7 +167,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// Visits the arguments of macros such as `format!` and `matches!`, as far as they are expressions.
+    /// Visits the arguments of a macro such as `format!` or `matches!`, if they are expressions.
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         let arguments =
             item.parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated);
@@ -186,7 +187,7 @@ fn written(path: &syn::Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
-/// Returns the paths in an expression that lives no longer than this call.
+/// Returns the paths in an expression that does not outlive this call, as the syntax tree of a macro's argument.
 fn paths_in(expression: &syn::Expr) -> Vec<Vec<String>> {
     struct Paths(Vec<Vec<String>>);
     impl<'ast> Visit<'ast> for Paths {

@@ -12,8 +12,8 @@ use std::fs;
 
 use crate::tree::{root, rust_files};
 
-/// Splits a line into the commands that a shell would run, and each into words. It supports only the quotes that are
-/// printed.
+/// Splits a line into the commands that a shell would run, and each command into words. It supports only the quotes that
+/// printed commands have.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let line = line.split(" #").next().unwrap_or_default();
     let mut all = vec![Vec::new()];
@@ -37,13 +37,13 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// Fills the holes of a template, and the guide's placeholders, with valid values.
+/// Returns a word of a command with valid values in place of the template's holes and the guide's placeholders.
 fn filled(word: &str) -> String {
     let word = word.replace("{}", "node2");
     if ["NUMBER", "COUNT", "SECONDS", "TERM", "INDEX"].contains(&word.as_str()) { "3".to_owned() } else { word }
 }
 
-/// Returns the fault of a command line, if it has one.
+/// Returns what is wrong with a command line, or `None` if it works as typed.
 fn fault(line: &str) -> Option<String> {
     commands(line).iter().find_map(|words| {
         let words: Vec<String> = words.iter().map(|word| filled(word)).collect();
@@ -84,7 +84,8 @@ fn every_command_of_the_guide_is_one_that_can_be_typed() {
     assert!(faults.is_empty(), "these commands of the guide do not work as typed:\n{}", faults.join("\n"));
 }
 
-/// A sentence may name a command without all of its arguments, but those that it has must be valid.
+/// Asserts that the commands in the guide's sentences exist. A sentence may name a command without all of its arguments, but
+/// those that it has must be valid.
 #[test]
 fn every_command_that_a_sentence_quotes_is_one_that_there_is() {
     let found = sources::quoted();
@@ -95,7 +96,8 @@ fn every_command_that_a_sentence_quotes_is_one_that_there_is() {
     assert!(faults.is_empty(), "these commands in sentences of the guide do not exist:\n{}", faults.join("\n"));
 }
 
-/// A command without a row is typed by no scenario, and a row without a command is outdated.
+/// Asserts that the table and the printed commands are the same. No scenario types a command without a row, and a row without
+/// a command is outdated.
 #[test]
 fn the_table_has_every_printed_command_and_what_types_it() {
     let found: BTreeSet<String> = sources::templates().into_iter().collect();
@@ -123,7 +125,7 @@ fn the_table_has_every_printed_command_and_what_types_it() {
     }
 }
 
-/// The row of each program names what the two packages require or recommend.
+/// Asserts that our Debian package and RPM require or recommend the package of each program that a printed command uses.
 #[test]
 fn every_program_comes_with_a_package_that_ours_name() {
     let deb = fs::read_to_string(root().join("Cargo.toml")).unwrap();

@@ -1,17 +1,17 @@
 //! The programs that are named to operators, and the package that contains each.
 
-/// The origin of a program.
+/// The origin of a program that a printed command uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Package {
-    /// A package that ours require or recommend, by its name in either kind.
+    /// The program is in a package that ours require or recommend. The names are those of the Debian package and of the RPM.
     Named { deb: &'static str, rpm: &'static str },
-    /// Part of every machine on which Pacemaker runs.
+    /// The program is on every machine on which Pacemaker runs.
     Everywhere,
-    /// Present where it is named: a program of OpenShift, of a firewall, or of the operator's own choice.
+    /// The program is present where a text names it. It belongs to OpenShift, to a firewall, or is of the operator's choice.
     WhereItIsNamed,
 }
 
-/// The programs of one package.
+/// The programs of one package that printed commands use.
 #[derive(Debug)]
 pub(super) struct Programs {
     pub(super) names: &'static [&'static str],
@@ -81,7 +81,7 @@ pub(super) const ALL: &[Programs] = &[
     },
 ];
 
-/// Returns the package that contains `program`.
+/// Returns the origin of `program`, or `None` if no row of [`ALL`] has it.
 pub(super) fn package_of(program: &str) -> Option<Package> {
     ALL.iter().find(|programs| programs.names.contains(&program)).map(|programs| programs.package)
 }

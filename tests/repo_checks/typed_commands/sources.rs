@@ -8,13 +8,13 @@ use syn::visit::{self, Visit};
 use crate::recovery_guide;
 use crate::tree::{root, rust_files};
 
-/// Functions and constants that make a command for `typed`. All texts in them are commands.
+/// The names of the functions and constants that make a command for `typed`. All texts in them are commands.
 const MAKERS: [&str; 9] =
     ["RECLAIM", "WATCH", "command", "fencing_check", "history", "others", "update_command", "way_back", "what_to_type"];
-/// Texts in these that are no commands: fillers of holes, and names of parameters.
+/// The texts in functions of [`MAKERS`] that are no commands: fillers of holes, and names of parameters.
 const PARTS: [&str; 4] = ["NODE", "cert_file", "trusted_ca_file", ""];
 
-/// Returns every command that a problem can print, with `{}` for values that are known only then.
+/// Returns every command that a problem of `tandem status` can print, with `{}` for values that are known only then.
 pub(super) fn templates() -> Vec<String> {
     let mut reader = Reader::default();
     for file in rust_files(&root().join("src/operate/health")) {
@@ -28,7 +28,7 @@ pub(super) fn templates() -> Vec<String> {
 
 #[derive(Default)]
 struct Reader {
-    /// True while all texts are commands.
+    /// True while the reader is in a function or constant of [`MAKERS`], so that all texts are commands.
     is_maker: bool,
     found: BTreeSet<String>,
     unread: Vec<String>,
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    /// Reads the argument of `typed`.
+    /// Reads the command from the argument of a call of `typed`.
     fn read(&mut self, argument: &syn::Expr) {
         match argument {
             syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => self.take(&text.value()),
@@ -148,7 +148,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// Returns whether a code span of the guide is a command, and not a file, a parameter or another word.
+/// Returns whether a code span of the recovery guide is a command, and not a file, a parameter or another word.
 fn is_command(words: &str) -> bool {
     const OTHERS: [&str; 6] = ["PROGRAM", "podman-etcd", "member", "CORRUPT", "debug_file", "password_file"];
     let first = words.split([' ', ';']).next().unwrap_or_default();
@@ -157,7 +157,7 @@ fn is_command(words: &str) -> bool {
     is_word && !first.starts_with('-') && !OTHERS.contains(&first) && !first.starts_with("ssl_")
 }
 
-/// Returns every command in the guide's last column, and in its shell blocks.
+/// Returns every command that the recovery guide has in the last columns of its tables, and in its shell blocks.
 pub(super) fn remedies() -> Vec<String> {
     let text = fs::read_to_string(root().join(recovery_guide::GUIDE)).unwrap();
     let mut found = Vec::new();
@@ -182,7 +182,7 @@ pub(super) fn remedies() -> Vec<String> {
     found
 }
 
-/// Returns every command of `tandem` that a sentence of the guide quotes: in exit reasons, and in refusals of `tandem`
+/// Returns every command of `tandem` in the sentences of the recovery guide: in exit reasons, and in refusals of `tandem`
 /// itself.
 pub(super) fn quoted() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(recovery_guide::GUIDE)).unwrap();

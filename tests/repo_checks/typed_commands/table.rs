@@ -3,20 +3,20 @@
 
 use Typed::{By, Healthy, No};
 
-/// The evidence that a command works as typed.
+/// The evidence that a printed command works as typed.
 pub(super) enum Typed {
-    /// This scenario reads it from the answer and types it.
+    /// The lab's scenario that reads the command from the answer of `tandem status` and types it.
     By(&'static str),
-    /// This scenario types it on a healthy pair, because it ends no state by itself, or belongs to a state that no
-    /// scenario brings about.
+    /// The lab's scenario that types the command on a healthy pair. The command ends no state by itself, or belongs to a
+    /// state that no scenario brings about.
     Healthy(&'static str),
-    /// No scenario types it, for this reason.
+    /// The reason why no scenario types the command.
     No(#[expect(dead_code, reason = "it is for readers")] &'static str),
 }
 
-/// The evidence for a command that ends no state.
+/// The evidence for a command that only shows something.
 const SHOWS: Typed = Healthy("typed_commands");
-/// The reason for a command with words in capitals.
+/// The reason why no scenario types a command that contains words in capitals.
 const CHOOSES: &str = "the operator chooses its values";
 
 pub(super) const ROWS: &[(&str, Typed)] = &[
