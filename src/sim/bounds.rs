@@ -8,9 +8,9 @@ pub struct Bounds {
     pub writes: u8,
     /// Lets an etcd that lost its leader refuse to answer, as etcd does since 3.5.
     pub silent_without_leader: bool,
-    /// Lets operators act: standby, shutdown, and the confirmed recovery.
+    /// Lets an operator set a node to standby, shut it down, and confirm a recovery (`tandem confirm-recovery`).
     pub operators: bool,
-    /// Adds two blank nodes to the initial states.
+    /// Adds a state to the initial ones in which both nodes are blank.
     pub blank: bool,
     /// Lets a power cut take a machine's disk with it.
     pub disks: bool,
@@ -82,7 +82,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Returns the bounds of a search without options: two voters, one write at a time, and an operator.
+    /// Returns the bounds of a search without options: two voters, one write at a time, and an operator. `faults` is
+    /// the number of faults in a run.
     pub fn of_search(faults: u8) -> Self {
         Self {
             faults,

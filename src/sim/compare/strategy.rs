@@ -14,11 +14,11 @@ use crate::sim::model::reach::Links;
 pub enum Strategy {
     #[default]
     Tandem,
-    /// Two members of etcd without help: a member without its peer waits.
+    /// Two members of etcd without any program that helps them. A member without its peer waits.
     PlainRaft,
-    /// The rules of the published shell agent. The node with the higher index forces a new cluster from its data, with
-    /// the entries that etcd itself knows to be committed. Each node's index is a sample that is up to 10 s old, and
-    /// the two nodes do not sample at once. In the model, the second node's sample is the older one under writes.
+    /// The rules of the published shell agent. The node with the higher index forces a new cluster from its data, and
+    /// keeps the entries that etcd knows to be committed. Each node's index is a sample that is up to 10 s old, and the
+    /// two nodes do not sample at once. In the model, the second node's sample is the older one while clients write.
     ShellAgent,
     /// A controller with a configured primary. A node that does not see the other node continues at once. When the two
     /// nodes meet again, the primary's data wins, and the primary gets leadership back.
@@ -227,7 +227,7 @@ fn give_way(evidence: &Evidence) -> Plan {
     Plan::exit(effects, Exit::NotRunning, Reason::NothingToDo)
 }
 
-/// Returns whether the secondary leads and the primary follows it as a voter.
+/// Returns whether the secondary leads and the primary follows it as a voter, so that leadership can be given back.
 fn gives_back(evidence: &Evidence, own: &Etcd, peer: &Etcd) -> bool {
     let follows = !peer.is_learner && peer.leader == Some(own.member_id) && peer.member_id != own.member_id;
     evidence.me.name != PRIMARY && own.leads() && follows

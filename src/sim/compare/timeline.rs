@@ -20,9 +20,9 @@ pub struct Script {
     pub name: &'static str,
     /// True if both nodes are blank and off at the beginning of the run.
     pub is_new: bool,
-    /// The events, each with its time in milliseconds.
+    /// The faults and other events of the run, each with its time in milliseconds.
     pub events: Vec<(u64, Move)>,
-    /// True if clients write all the time. Otherwise they write only at an event that asks for it.
+    /// True if clients write all the time. Otherwise a client writes only at an event of the script.
     pub clients: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Figures {
 /// The length of a run (`END_S`), and the time at which an operator checks the cluster (`OPERATOR_S`), in seconds.
 const END_S: u64 = 300;
 const OPERATOR_S: u64 = 240;
-/// The time of the first fault: 50 ms after a client began a write.
+/// The time of the first fault in a run, in milliseconds. A client began a write 50 ms before.
 const FAULT_MS: u64 = 20_050;
 
 /// Returns the runs of the comparison. Node1 leads at first. Each fault comes just after a write was acknowledged,

@@ -11,7 +11,7 @@ use super::world::{BOOT, Happening, World};
 const PAUSE: Duration = BOOT.saturating_add(Duration::from_secs(25));
 
 impl World {
-    /// Begins a fault, and schedules its end and the next one.
+    /// Begins a random fault, and schedules its end and the next fault.
     pub(super) fn begin_fault(&mut self) {
         let count = self.options.members;
         let spare = count - (count / 2 + 1);

@@ -133,7 +133,7 @@ impl Machine {
         if mutant == Mutant::WallClock { (agents + self.set_back).saturating_sub(WALL) } else { agents }
     }
 
-    /// Returns whether an agent runs and answers.
+    /// Returns whether an agent runs on the machine and answers others, so that it is not frozen.
     pub(super) fn answers(&self) -> bool {
         self.agent.is_some() && !self.is_frozen
     }

@@ -41,8 +41,7 @@ pub struct Outcome {
     pub resets: u64,
     pub left: u64,
     pub join: u64,
-    /// The longest time that a machine with a quorum took to publish `LEFT` for all machines that a cut of the network
-    /// separated.
+    /// The longest time that a machine with a quorum took to publish `LEFT` for all machines that were cut off from it.
     pub slowest_left: Duration,
     /// The log of all machines, with the beginning and end of each fault.
     pub log: Vec<String>,

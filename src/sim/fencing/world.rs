@@ -50,8 +50,8 @@ pub(super) struct World {
     pub(super) outcome: Outcome,
     /// The description of the current fault, for the log and the report.
     pub(super) fault: String,
-    /// The time at which the network was cut, and for each machine the number of `LEFT` events that it has yet to
-    /// publish.
+    /// The time at which the network was cut, with the number of `LEFT` events that each machine has yet to publish.
+    /// `None` if it is not cut.
     pub(super) cut_at: Option<(Duration, Vec<usize>)>,
 }
 

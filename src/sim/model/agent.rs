@@ -143,8 +143,8 @@ pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Resul
     carry_out(sim, world, n, action, plan.into())
 }
 
-/// Returns the moments at which the next decision of node `n` differs from the decisions at earlier moments, each with
-/// the number of its plan ([`Todo`]). Later moments count only if time may pass (see [`may_wait`]).
+/// Returns the moments at which the next decision of node `n` differs from those at earlier moments. Each has the
+/// number of the decided plan ([`Todo`]). Later moments count only if time may pass (see [`may_wait`]).
 pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, Id)> + use<> {
     let action = world.nodes[n].action.filter(|action| action.plan.is_none());
     let mut plans = [UNDECIDED; MOMENTS.len()];
@@ -242,9 +242,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     Ok(())
 }
 
-/// Asserts that the agent of a serving voter that has claimed keeps this boot's record of that voter, even if an
-/// observation misses a fact. A stop that is half of a restart must keep it, too. Without that record the voter could
-/// not continue once its peer is lost.
+/// Asserts that the agent of a serving voter keeps the record of that voter in this boot's memory, even if an
+/// observation misses a fact. This concerns a voter that has published its claim to run standalone. A stop that is half
+/// of a restart must keep the record, too. Without it the voter could not continue once its peer is lost.
 fn check_memory(
     sim: &Sim,
     world: &World,
@@ -371,9 +371,9 @@ fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Vi
     }
 }
 
-/// Asserts that there are at most twice as many forks as faults allow. A node with an announced new cluster that it has
-/// not forced announces no further one, and only a fault makes a node announce one. Each fault counts twice, because an
-/// agent with a silent etcd cannot know that the last announcement was not carried out. Asserted only with
+/// Asserts that there are at most twice as many forced new clusters as faults allow. A node that has announced one, and
+/// has not forced it yet, announces no further one. Only a fault makes a node announce one. Each fault counts twice,
+/// because an agent with a silent etcd cannot know that the last announcement was not carried out. Asserted only with
 /// `--count-forks`, because ranks are no counts.
 fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     let spent = sim.bounds.faults - world.faults;
@@ -385,7 +385,7 @@ fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Asserts the invariants that hold in every state.
+/// Asserts the invariants that hold in every state, such as that no acknowledged write is lost.
 pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
     check_forks(sim, world)?;
     if world.nodes.iter().all(|node| node.etcd == Run::Leader) {

@@ -91,8 +91,8 @@ pub(super) fn told_without_a_leader(sim: &Sim, world: &World, me: usize) -> Opti
     is_asked.then(|| told(sim, world, me, *led)).flatten()
 }
 
-/// Returns whether etcd ran as a voter in this boot. If so, the agent asks its etcd even without a leader, and asks the
-/// attribute manager for a record that is missing in the CIB.
+/// Returns whether etcd ran as a voter in this boot. If so, the agent asks its etcd even without a leader. It also asks
+/// the attribute manager for a record that is missing in the CIB.
 pub(super) fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
     sim.memories.get(memory).voter.is_some()
 }

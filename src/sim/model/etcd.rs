@@ -113,7 +113,7 @@ pub fn leader(world: &World) -> Option<usize> {
     (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
 }
 
-/// Returns whether there is a leader, and its cluster has a learner on one of the nodes.
+/// Returns whether an etcd leads that has a learner on one of the two nodes.
 pub fn has_learner(sim: &Sim, world: &World) -> bool {
     leader(world).is_some_and(|n| applied(sim, world, n).learners & !bit(THIRD_VOTER) != 0)
 }
@@ -133,7 +133,8 @@ pub fn is_passing(sim: &Sim, world: &World) -> bool {
         || (0..2).any(|n| may_persist(sim, world, n) || may_leave(sim, world, n))
 }
 
-/// Appends a client's write at the leader. With two leaders, clients on both sides write.
+/// Appends a client's write to the log of the leader. If both nodes lead, clients write to each in turn. Returns false
+/// if no client can write.
 pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     let Some(number) = (0..sim.bounds.writes).find(|number| world.writes & (1 << number) == 0) else { return false };
     let is_even = world.writes.count_ones() & 1 == 0;
@@ -194,7 +195,7 @@ fn commit_all(sim: &Sim, world: &mut World, n: usize) {
     world.acked |= data.applied(&sim.logs).writes;
 }
 
-/// Returns whether `shorter`'s log is the beginning of `longer`'s.
+/// Returns whether the log of `shorter` is the beginning of the log of `longer`.
 fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
     shorter.log == longer.log || longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
 }
@@ -250,7 +251,7 @@ fn heard(sim: &Sim, world: &World, leader: usize) -> u8 {
     world.nodes[leader].data.commit.min(follower.len(&sim.logs)).max(follower.commit)
 }
 
-/// Returns whether the follower has not received its leader's commit index, or not written it to disk.
+/// Returns whether the follower has not received its leader's commit index yet, or has not written it to disk.
 fn may_learn(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world).filter(|n| world.nodes[1 - n].etcd == Run::Follower) else { return false };
     let (follower, known) = (&world.nodes[1 - n].data, heard(sim, world, n));
@@ -299,8 +300,8 @@ fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
 }
 
 /// Returns the membership that elects node `n`, which is the one that `n` has applied. There is one exception. A third
-/// voter that knows its promotion to be committed could lead by the vote of a member that has the promotion only in its
-/// log. It would then send that member the commit index. In the model that member leads in its place.
+/// voter may know that its promotion is committed, while a node has the promotion only in its log. The third voter
+/// could then lead by that node's vote, and would send it the commit index. In the model that node leads in its place.
 fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
     let is_known = (0..2).any(|n| applied(sim, world, n).votes(THIRD_VOTER));
     let newest = newest(sim, world, n);

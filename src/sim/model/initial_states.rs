@@ -22,9 +22,9 @@ pub enum Beginning {
     Blank,
     /// Two histories, each of a voter that ran standalone. No etcd runs.
     Parted,
-    /// Two histories, but node1's data is a learner's, and node2's belongs to a voter that node1's data does not list.
+    /// Two histories. Node1's data is a learner's, and node2's belongs to a voter that node1's data does not list.
     PartedLearner,
-    /// Two histories. Node2 serves its own, and node1 is off.
+    /// Two histories, of which node2 serves its own. Node1 is off.
     PartedServing,
     /// Two voters and the third voter. Node1 leads; in the next variant, node2 does.
     ThirdVoter,
@@ -40,7 +40,7 @@ pub enum Beginning {
 }
 
 impl Beginning {
-    /// All initial states.
+    /// All initial states of searches and scenarios.
     pub const ALL: [Self; 12] = [
         Self::Voters,
         Self::SecondLeads,

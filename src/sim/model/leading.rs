@@ -8,8 +8,8 @@ use crate::decide::evidence::{BootState, Leading, PeerAgent, PeerNode, Reach};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// Asserts that leadership moves from node `n` only to a voter that follows, lacks no entry, and was well for the
-/// configured delay.
+/// Asserts that leadership moves from node `n` only to a voter that follows and lacks no entry. It must also have been
+/// well for the configured delay.
 pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     let conf = etcd::applied(sim, world, n);
@@ -74,7 +74,7 @@ pub(super) fn peer_leads(sim: &Sim) -> Option<bool> {
 }
 
 /// Returns whether the nodes' parameters, once they agree, resolve two histories without an operator. For that the
-/// primary's history must be a voter's and count as many forks as any, and the other one must not serve.
+/// primary's history must be a voter's, and no other may count more forced new clusters. The other node must not serve.
 pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
     let Some(primary) = sim.bounds.primary.filter(|_| sim.bounds.two_histories).map(usize::from) else { return false };
     let forks = |n: usize| sim.notes.get(world.nodes[n].note).lineage.forks;
@@ -126,7 +126,7 @@ pub(super) fn reach(sim: &Sim, lost: [bool; 2]) -> Option<Box<Reach>> {
     sim.bounds.primary.map(|_| Box::new(Reach { own, peer }))
 }
 
-/// Asserts that a voter gives up its claim only in favour of a primary that its CIB shows as active.
+/// Asserts that a voter gives up its claim to run standalone only in favour of a primary that its CIB shows as active.
 pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let cib = &world.nodes[n].cib;
     let is_primary = sim.bounds.primary.map(usize::from) == Some(1 - n);
@@ -137,7 +137,8 @@ pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Vio
     Err(Violation::new(format!("{} is to give its claim up for {}, which is not seen", NAMES[n], NAMES[1 - n])))
 }
 
-/// Asserts that a node that yields to the primary has given up its claim, in its memory and in its replica of the CIB.
+/// Asserts that a node that yields to the primary has given up its claim to run standalone. Neither its memory nor its
+/// replica of the CIB may have the claim.
 pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let me = &world.nodes[n];
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
@@ -147,7 +148,7 @@ pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Vi
     Ok(())
 }
 
-/// Returns whether the primary can prove in this boot that it may run standalone, so that it serves again while the two
+/// Returns whether the primary can prove in this boot that it may run standalone. If so, it serves again while the two
 /// etcds do not reach each other. A memory as a sole voter, from before its peer's promotion, proves that only if etcd
 /// answers without a leader.
 pub(super) fn may_go_on(sim: &Sim, world: &World) -> bool {

@@ -41,12 +41,12 @@ impl Conf {
         self.voters & bit(mid) != 0
     }
 
-    /// Returns whether `mid` is a voter or a learner.
+    /// Returns whether the member `mid` is a voter or a learner of the cluster.
     pub fn lists(self, mid: Mid) -> bool {
         (self.voters | self.learners) & bit(mid) != 0
     }
 
-    /// Returns whether there is only one voter.
+    /// Returns whether the cluster has only one voter.
     pub fn has_one_voter(self) -> bool {
         self.voters.is_power_of_two()
     }
@@ -167,8 +167,8 @@ pub struct Data {
     pub mid: Mid,
     pub cluster: u8,
     pub log: Id,
-    /// The number of entries that this member knows to be committed (`commit`), and the number of these that its disk
-    /// shows as committed (`durable`). A killed process loses the difference.
+    /// The number of entries that this member knows to be committed (`commit`), and the number that its disk shows as
+    /// committed (`durable`). A killed process loses the difference.
     pub commit: u8,
     pub durable: u8,
     /// The number of entries that were folded into the first one. The states of a search do not contain it.
@@ -197,12 +197,12 @@ impl Data {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }
 
-    /// Returns the term of the last entry.
+    /// Returns the term of the log's last entry.
     pub fn term(self, logs: &Logs) -> u8 {
         1 + self.newest(logs).terms
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of entries in the log.
     pub fn len(self, logs: &Logs) -> u8 {
         u8::try_from(self.entries(logs).len()).unwrap_or(u8::MAX)
     }
@@ -217,8 +217,8 @@ impl Data {
 }
 
 /// Folds entries that are committed on disk into one, if their differences no longer count. These are the entries that
-/// both nodes hold. They are also all entries of a node that does not list the other node's member, because the two
-/// logs are never compared again.
+/// both nodes hold. If a node does not list the other node's member, they are also all entries of that node, because
+/// the two logs are never compared again.
 pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     if a.durable < 2 && b.durable < 2 {
         return;

@@ -148,9 +148,9 @@ fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Gives node `n` quorum without its peer, and asserts that its data has all acknowledged writes. Data may lack writes
-/// of a history that a confirmation made on the other node, if this node could not learn of it. An operator chooses
-/// between these histories later.
+/// Gives node `n` quorum without its peer, and asserts that its data has all acknowledged writes. There is one
+/// exception: a confirmation on the other node may have made a history there. If this node could not learn of that, its
+/// data may lack the writes of that history, and an operator chooses later.
 fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let missing = world.acked & !world.given_up & !world.nodes[n].data.newest(&sim.logs).writes;
     let is_unheard = world.unheard & (1 << n) != 0;

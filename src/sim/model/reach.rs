@@ -8,9 +8,9 @@ pub enum Links {
     /// No link is known to be cut. If the peer is silent, it has failed, or its own links are cut.
     #[default]
     Whole,
-    /// The node reaches neither its peer nor users.
+    /// The node reaches neither its peer nor the users of etcd.
     OwnCut,
-    /// The two nodes do not reach each other, and users reach both.
+    /// The two nodes do not reach each other, but the users of etcd reach both.
     Parted,
 }
 

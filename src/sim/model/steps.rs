@@ -26,7 +26,7 @@ pub struct Todo {
     pub effects: Arc<[Effect]>,
     pub next: Next,
     pub on_failure: OnFailure,
-    /// True if a monitor fails because this node yields to the primary.
+    /// True if a monitor is to fail because this node gives way to the configured primary.
     pub yields: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Steps {
     pub steps: Vec<EffectStep>,
     pub then: Then,
     pub on_failure: OnFailure,
-    /// True if the plan backs data up (`moves_aside`), or forces a new cluster (`forces`).
+    /// True if the plan moves the data to a backup (`moves_aside`), or forces a new cluster (`forces`).
     pub moves_aside: bool,
     pub forces: bool,
     /// True if a vote proxy casts the peer's vote.
@@ -89,7 +89,7 @@ pub enum EffectStep {
     ConsumeConfirmation,
     SetScore(bool),
     ForgetPrimary,
-    /// Publishes the position that etcd has reached.
+    /// Publishes the log position that etcd has reached (`etcd_reached`).
     SetReached(CibReached),
     SetRedundancy(bool),
     /// Clears the operator's request to force a new cluster (`force_new_cluster`).
@@ -249,8 +249,8 @@ impl EffectStep {
         }
     }
 
-    /// Returns whether the effect is performed together with the effect before it, because no decision and no invariant
-    /// of the other node depends on it.
+    /// Returns whether the effect is performed together with the effect before it. That is so if no decision and no
+    /// invariant of the other node depends on it.
     pub fn is_for_show(self) -> bool {
         matches!(
             self,

@@ -43,8 +43,7 @@ pub const MOMENTS: [When; 7] = [
     When::new("at the end, in a new phase", END_MS, true),
 ];
 
-/// Returns the time-out of an action as the agent advertises it, without the time that the agent keeps for its answer,
-/// in milliseconds.
+/// Returns the advertised time-out of an action in milliseconds, without the time that the agent keeps for its answer.
 pub fn budget_ms(request: Request) -> u64 {
     let budget = actions::budget(actions::advertised_timeout(request), std::time::Duration::ZERO);
     u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
@@ -65,8 +64,8 @@ mod tests {
         }
     }
 
-    /// Asserts that the last moments are at the end of the action's time, and that in a new phase no wait is over
-    /// there.
+    /// Asserts that the last two moments are at the end of the action's time. In a new phase the phase has lasted 0 ms
+    /// then, so that no wait of it is over.
     #[test]
     fn the_last_moments_are_at_the_end_of_an_actions_time() {
         for request in [Request::Start, Request::Stop, Request::Monitor, Request::Notify, Request::Promote] {

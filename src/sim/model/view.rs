@@ -51,14 +51,15 @@ pub struct View {
     pub(in crate::sim) own: Heard,
     pub(in crate::sim) peer: Heard,
     pub(in crate::sim) blind: Blind,
-    /// True if the own record is missing in the CIB only because Pacemaker erased it, so that the attribute manager still has it.
+    /// True if the own record is missing in the CIB only because Pacemaker erased it. The attribute manager then still
+    /// has it.
     pub(in crate::sim) keeps_record: bool,
     /// The answer of the own etcd without a leader. `None` if the agent did not ask or etcd did not answer.
     pub(in crate::sim) leaderless: Option<Told>,
     /// The report of a partition detector, for strategies of [`crate::sim::compare`] that have one.
     pub(in crate::sim) links: Links,
-    /// True if the delay before a hand-over or without a leader that this boot remembers is over (`delay_over`), or if users do not
-    /// reach the own node and the peer (`reach`).
+    /// True if a delay that this boot remembers is over (`delay_over`): that before a hand-over, or that without a
+    /// leader. For the own node and the peer, true if users do not reach it (`reach`).
     pub(in crate::sim) delay_over: bool,
     pub(in crate::sim) reach: [bool; 2],
     /// The history that survives by this node's parameters.
@@ -166,8 +167,7 @@ fn without_record(mut cib: Cib, me: usize) -> Cib {
     cib
 }
 
-/// Drops the parts of a CIB that the agent of node `me` does not read, so that views with a difference only there are
-/// equal.
+/// Drops the parts of a CIB that the agent of node `me` does not read. Views that differ only in these become equal.
 fn of_the_other(cib: Cib, me: usize) -> Cib {
     let Cib { mut machine, mut agent, mut recorded, mut score, .. } = cib;
     (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
@@ -367,8 +367,8 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     }
 }
 
-/// Returns the node that the leader's member list has as a learner. The CIB's attribute about it is for people and for the shell agent,
-/// so it is set as soon as the learner is listed.
+/// Returns the node that the leader's member list has as a learner. The CIB's attribute with that name is for people
+/// and for the shell agent, so it is set as soon as the learner is listed.
 fn listed_learner(own: Heard) -> Option<NodeName> {
     let Heard::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).find_map(|mid| NAMES.get(log::node_of(mid))).map(|name| (*name).to_owned())
@@ -383,7 +383,7 @@ fn name(node: u8) -> NodeName {
     NAMES[usize::from(node)].to_owned()
 }
 
-/// Returns whether a CIB has a fork that is missing in `own`, the lineage of node `me`: see
+/// Returns whether the CIB has a forced new cluster that is missing in `own`, the lineage of node `me`: see
 /// [`Evidence::was_left_behind`].
 pub(in crate::sim) fn was_left_behind(cib: &Cib, me: usize, own: &Lineage) -> bool {
     let peer = recorded_lineage(cib.lineage[1 - me]);
@@ -399,9 +399,9 @@ fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
     (forks != (0, 0)).then(|| lineage(forks))
 }
 
-/// Returns the evidence of a data dir. The core uses terms and indices for two things. One is the distance of a learner. The other is
-/// whether a confirmation is about this data, which [`Word`] contains. So the only position that a data dir shows is whether entries
-/// lie above its commit index.
+/// Returns the evidence of a data dir. It shows only one position: whether entries lie above the commit index. The core
+/// needs terms and indices for two other things. One is the distance of a learner. The other is whether a confirmation
+/// is about this data, which [`Word`] contains.
 fn data_dir(disk: &Disk) -> DataDir {
     if disk.mid == 0 {
         return DataDir::Blank;

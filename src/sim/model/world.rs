@@ -11,7 +11,7 @@ pub use super::lone_boot_state::{Bmc, Lone, Said};
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::store::intern::Id;
 
-/// The names of the two machines.
+/// The names of the model's two machines.
 pub const NAMES: [&str; 2] = ["node1", "node2"];
 /// The bit, in a set of writes, for all writes from before the initial state. Both nodes hold them.
 pub const HISTORY: u8 = 0x80;
@@ -38,7 +38,7 @@ pub struct World {
     /// One bit per node: the peer has such a history by a confirmation, and this node's agent has not decided with the peer's record
     /// since. Only invariants read it.
     pub unheard: u8,
-    /// The writes that were begun (`writes`), and the number of faults that are left (`faults`).
+    /// The set of writes that have begun (`writes`), and the number of faults that may still happen (`faults`).
     pub writes: u8,
     pub faults: u8,
     /// True if a disk was put back or copied so that an operator may have to choose. Only invariants read it.
@@ -122,7 +122,7 @@ impl World {
 }
 
 impl World {
-    /// Returns whether the two machines' etcds reach each other.
+    /// Returns whether the network lets the two machines' etcds reach each other.
     pub fn etcds_meet(&self) -> bool {
         self.link && !self.etcd_parted
     }
@@ -140,7 +140,7 @@ impl World {
         word != Word::None || (told[n] && !told[1 - n] && !was_left_behind)
     }
 
-    /// Records that a confirmation lets node `n` run without its peer.
+    /// Records that an operator's confirmation lets node `n` run without its peer.
     pub fn override_by_word(&mut self, n: usize) {
         self.words |= 1 << n;
         self.unheard |= 1 << (1 - n);
@@ -272,7 +272,7 @@ pub struct Node {
     pub launching: Option<Mode>,
     /// True if the power was cut before the last acknowledged write was on disk. [`super::etcd::settle`] then takes that write away.
     pub torn: bool,
-    /// The number of failed starts that Pacemaker has counted, or [`BANNED`].
+    /// The number of failed starts that Pacemaker has counted on this node, or [`BANNED`].
     pub failures: u8,
     pub damage: Damage,
     /// True if Pacemaker has promoted this node's instance of a promotable clone.
@@ -322,7 +322,7 @@ pub enum Wanted {
     Shutdown,
 }
 
-/// The state of Pacemaker and Corosync on a machine.
+/// The state of Pacemaker and Corosync on one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stack {
     #[default]
@@ -332,7 +332,7 @@ pub enum Stack {
     Killed,
 }
 
-/// The operator's confirmation on a node (`tandem confirm-recovery`).
+/// The operator's confirmation on a node by `tandem confirm-recovery`, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Word {
     #[default]
@@ -344,7 +344,7 @@ pub enum Word {
     Outdated { accept_loss: bool },
 }
 
-/// The state of etcd's process.
+/// The state of a node's etcd process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Run {
     #[default]
@@ -358,12 +358,12 @@ pub enum Run {
 }
 
 impl Run {
-    /// Returns whether the process runs.
+    /// Returns whether the etcd process runs.
     pub fn is_on(self) -> bool {
         self != Self::Off
     }
 
-    /// Returns whether etcd has a leader.
+    /// Returns whether etcd leads, or follows a leader.
     pub fn is_led(self) -> bool {
         matches!(self, Self::Follower | Self::Leader)
     }
@@ -397,7 +397,7 @@ impl CibReached {
     pub const NEVER: Self = Self { forks: 0, term: 0, index: 0, is_redundant: false };
 }
 
-/// A node's replica of the CIB.
+/// One node's replica of the CIB, as far as the model needs it.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct Cib {
     pub machine: [PeerNode; 2],
@@ -405,7 +405,7 @@ pub struct Cib {
     /// The number of each node's published record. 0 is none.
     pub record: [Id; 2],
     pub standalone: Option<u8>,
-    /// The number of forks that each node has recorded, and the node that made the last one, as 1 or 2. (0, 0) is none.
+    /// The number of forced new clusters that each node has recorded, and the node that made the last one, as 1 or 2. (0, 0) is none.
     pub lineage: [(u8, u8); 2],
     /// True for each node that has published the ids of its member.
     pub recorded: [bool; 2],
@@ -422,14 +422,14 @@ pub struct Cib {
 }
 
 impl Cib {
-    /// Returns the larger of the two nodes' numbers of forks, with the author of the last fork.
+    /// Returns the larger of the two nodes' numbers of forced new clusters, with the author of the last one.
     pub fn most_forks(&self) -> (u8, u8) {
         let [one, other] = self.lineage;
         one.max(other)
     }
 }
 
-/// Written by hand because it is faster: derived code compares arrays in a loop.
+/// Written by hand, because derived code compares arrays in a loop, which is slower.
 impl PartialEq for Cib {
     fn eq(&self, other: &Self) -> bool {
         let fields = |cib: &Self| {

@@ -34,7 +34,7 @@ pub enum Move {
     GiveUp(usize),
     Want(usize, Wanted),
     /// An operator confirms a recovery on a node (`tandem confirm-recovery`). The first flag is true if the operator
-    /// accepts a loss, the second if the operator names the other node as one that is on.
+    /// accepts a loss. The second is true if the operator names the other node as one that is on.
     Confirm(usize, bool, bool),
     /// Pacemaker and Corosync end on a node in maintenance. The next two variants: they are killed, and they start
     /// again in the same boot.
@@ -50,8 +50,8 @@ pub enum Move {
     Unmount(usize),
     /// The disk of a node's data is mounted again.
     Mount(usize),
-    /// The power of a node is cut, and its disk goes back to the time when its log had this number of entries. The flag
-    /// is true if the durable state goes back, too.
+    /// The power of a node is cut, and its disk goes back to an earlier state. The arguments are the number of entries
+    /// in the log of that time, and whether the durable state goes back, too.
     PutBack(usize, usize, bool),
     /// An operator replaces a node's data dir with an earlier one, while its etcd does not run. The arguments are the
     /// number of entries in that log, and whether the durable state goes back, too.
@@ -261,7 +261,7 @@ impl Move {
         }
     }
 
-    /// Returns the same move on the other node.
+    /// Returns the move that has the other node in place of this one.
     #[must_use]
     pub fn of_the_other(self) -> Self {
         match self {

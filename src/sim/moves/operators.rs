@@ -53,8 +53,8 @@ pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool,
     can
 }
 
-/// Has an operator choose the history of node `n` while both nodes refuse to start, because each holds a history of its
-/// own. The writes of the other history are given up.
+/// Has an operator choose the history of node `n` while both nodes refuse to start. They refuse because each holds a
+/// history of its own. The writes of the other history are given up.
 pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
     let chosen = u8::try_from(n).ok();
     let can = sim.bounds.chooses

@@ -23,9 +23,9 @@ pub struct Options {
     /// True if the BMCs keep a session's `Context`, by which a node recognizes the marks that its earlier agents left.
     pub context: bool,
     /// True if each BMC answers within `race_delay`. The search then asserts that no node waits for `race_delay` more
-    /// than twice, or four times next to a node without a vote.
+    /// than twice. Next to a preferred node without a vote, it may wait four times.
     pub timely: bool,
-    /// True if the agent of the preferred node may find, at each call, that its node holds no vote. Then the node is
+    /// True if the agent of the preferred node may find, at each call, that its node holds no vote. That node is then
     /// not preferred, and waits longer than the other one.
     pub learner: bool,
     pub mutant: Mutant,
@@ -33,8 +33,8 @@ pub struct Options {
 
 /// The largest number of times that a node waits for `race_delay` in one race without a killed agent or a lost message.
 const MOST_DELAYS: u8 = 2;
-/// The largest number of times that a node waits for `race_delay` next to a preferred node without a vote, which waits
-/// for twice as long.
+/// The largest number of times that a node waits for `race_delay` next to a preferred node without a vote. Such a node
+/// waits for twice that time.
 const MOST_DELAYS_OF_LEARNER: u8 = 4;
 
 impl Options {

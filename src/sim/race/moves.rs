@@ -10,7 +10,7 @@ use crate::fence::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
     Normal,
-    /// A fault, or a network that recovers.
+    /// A move that may never happen: a fault, or the recovery of the network.
     Chance,
 }
 

@@ -64,7 +64,7 @@ impl Bmc {
     }
 }
 
-/// The state of a node's fence agent.
+/// The state of the fence agent that runs on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Agent {
     /// The agent was not called, or has ended.
@@ -83,7 +83,7 @@ pub(super) enum Agent {
 pub(super) struct Node {
     pub(super) lives: bool,
     pub(super) agent: Agent,
-    /// True for each BMC that the node reaches.
+    /// True for each of the two BMCs that the node reaches.
     pub(super) reaches: [bool; 2],
     /// The number of times that the node's agent has waited for `race_delay`, in a search that counts them.
     pub(super) delays: u8,
@@ -97,7 +97,7 @@ pub(super) struct Node {
 pub(super) struct World {
     pub(super) nodes: [Node; 2],
     pub(super) bmcs: [Bmc; 2],
-    /// The number of faults that are left.
+    /// The number of faults that may still happen.
     pub(super) faults: u8,
 }
 
@@ -110,8 +110,8 @@ pub(super) fn place(node: usize, site: Site) -> usize {
 }
 
 impl World {
-    /// Returns a state in which both nodes run and no agent was called. A bit of `reach` is set if a node reaches a
-    /// BMC, one of `lists` if a BMC lists sessions, and one of `late` if a BMC answers too late.
+    /// Returns a state in which both nodes run and no agent was called. Each argument is a set of bits. `reach` has the
+    /// BMCs that the nodes reach, `lists` those that list sessions, and `late` those that answer too late.
     pub(super) fn new(reach: u8, lists: u8, late: u8, faults: u8) -> Self {
         let works = |bits: u8, at: usize| bits & (1 << at) != 0;
         let node = |at: usize| Node {

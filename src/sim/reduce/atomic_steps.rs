@@ -8,14 +8,14 @@ use crate::sim::model::{agent, etcd};
 use crate::sim::moves::kinds::Move;
 use crate::sim::{Bounds, Sim};
 
-/// The work under way in a state that does not last, which a search passes through. It is an effect that can happen,
+/// The work under way in a state that a search passes through and does not keep. It is an effect that can happen,
 /// entries between the two etcds, a stop that only waits for etcd to end, or a boot.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {
     acting: Option<usize>,
     stops: bool,
     boots: bool,
-    /// True if a vote proxy acknowledges what a leader sends, including clients' writes.
+    /// True if a vote proxy acknowledges what a leader sends, so that clients can write.
     stands_in: bool,
 }
 
@@ -67,8 +67,8 @@ fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
 }
 
 /// Returns whether the search may postpone a boot until the machine meets its peer, or until the peer boots. This is
-/// exact. Before that, Pacemaker has no quorum on the machine and does nothing, and the peer, which has noticed the
-/// loss, does not see it. Only a fault or an operator's action could show the difference.
+/// exact. Before that, Pacemaker has no quorum on the machine and does nothing. The peer has noticed the loss, and does
+/// not see the machine. Only a fault or an operator's action could show the difference.
 pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
     !bounds.fine && !bounds.unblocks && !bounds.lone_boot && world.faults == 0 && !world.joined
 }

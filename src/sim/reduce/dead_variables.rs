@@ -75,9 +75,10 @@ fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
 /// - A start reads the active nodes only if the peer's start is not part of the transition. Once its etcd was started,
 ///   it only reads whether the peer's machine is there, which is not in the variables. Not exact: once no fault is
 ///   left, notify variables that are older than the CIB are no longer explored.
-/// - A stop reads whether it is half of a restart only if there is a claim to keep, and after starts in vain that
-///   counts as no restart. It reads the rest only before it leaves the member list. It does not leave the list if the
-///   peer stops, too, nor once its etcd is gone. That does not change, because only a start or a recovery runs etcd.
+/// - A stop reads whether it is half of a restart only if there is a claim to keep. After so many failed starts that
+///   the agent gives up, it counts as no restart. It reads the rest only before it leaves the member list. It does not
+///   leave the list if the peer stops, too, nor once its etcd is gone. That does not change, because only a start or a
+///   recovery runs etcd.
 fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return };
     let node = &world.nodes[n];
@@ -125,9 +126,9 @@ fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
 
 /// Returns whether a start has run its etcd and can no longer return to its first decision. It returns only if the peer
 /// has a leader and does not list our member (`decide::serve::is_left_out`). A peer that lists our member stops to do
-/// so only by a force, for which it has to miss that this start is under way. It misses that if it decided on an older
-/// observation, or if its CIB lags or is not joined with ours. No start has [`DROPPED`] as its variables: see
-/// [`check_progress`].
+/// so only if it forces a new cluster. For that it has to miss that this start is under way. It misses that if it
+/// decided on an older observation, or if its CIB lags or is not joined with ours. No start has [`DROPPED`] as its
+/// variables: see [`check_progress`].
 fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> bool {
     let (mine, others) = (world.nodes[n].data, world.nodes[1 - n].data);
     let may_be_left_out =

@@ -34,7 +34,7 @@ pub struct Outcome {
     /// The number of moves that broke an invariant (`violations`), and the first of them with the run that leads to it.
     pub violations: u64,
     pub first_violation: Option<(Violation, Trace)>,
-    /// The number of states from which two voters cannot be reached without a further fault (`dead`), and a run that
+    /// The number of states from which no way leads back to two voters without a further fault (`dead`), and a run that
     /// leads to the first of them.
     pub dead: usize,
     pub first_dead: Option<Trace>,
@@ -113,8 +113,8 @@ impl All {
     }
 
     /// Returns the run that leads to a state, with the step `last` after it. The search keeps only the canonical form
-    /// of each state, so every step is taken again to find out which node is which. If rules distinguish the nodes by
-    /// name in a step, the names of the whole run are chosen so that this step can be taken.
+    /// of each state. So every step is taken again to find out which node is which. If rules distinguish the nodes by
+    /// name in a step, the nodes' names in the whole run are chosen to fit that step.
     fn trace(&self, sim: &mut Sim, to: Place, last: SearchStep) -> Trace {
         let mut states = vec![to];
         while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {

@@ -24,14 +24,14 @@ const TURN: usize = 4096;
 /// The number of states in its own shard that a thread collects before it adds them.
 const ENOUGH: usize = 256;
 
-/// The limits of a search.
+/// The limits at which a search ends early, and the number of its threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub states: usize,
     pub time: Duration,
-    /// True if the search ends with the first violation.
+    /// True if the search ends at the first violation of an invariant.
     pub stop_at_first: bool,
-    /// The number of threads. The result does not depend on it.
+    /// The number of threads of the search. The result does not depend on it.
     pub threads: usize,
 }
 

@@ -59,7 +59,7 @@ impl Hasher for Fast {
     }
 }
 
-/// Returns the hash of a value.
+/// Returns the hash of a value by the hash function [`Fast`].
 pub fn hash(value: &impl Hash) -> u64 {
     let mut hasher = Fast::default();
     value.hash(&mut hasher);
@@ -148,8 +148,8 @@ mod tests {
 
     use super::*;
 
-    /// Asserts that each added value is found again with its number, and no other, also if hashes are alike or the
-    /// table was cleared.
+    /// Asserts that each added value is found again with its number, and no other value is. That holds also if hashes
+    /// are alike, or the table was cleared.
     #[test]
     fn what_was_found_is_found_again_and_nothing_else() {
         let mut found = Found::default();

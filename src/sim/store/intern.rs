@@ -77,7 +77,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash + Default> Interner<T> {
-    /// Reserves number 0 for "none", so that the default value gets a number of its own.
+    /// Reserves number 0 for "no value", so that the default value gets a number of its own.
     pub fn reserve_default(&mut self) {
         for table in [&mut self.own, &mut *lock(&self.shared)] {
             table.ids.clear();

@@ -46,8 +46,8 @@ pub fn are_together(world: &World) -> bool {
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
 }
 
-/// Erases the record of node `n` from the CIB. The other machine's controller does so after that machine stood still or
-/// was cut off for a moment, because it took `n` for lost. The attribute manager of `n` keeps the record.
+/// Erases the record of node `n` from the CIB, as the other machine's controller does that took `n` for lost. That
+/// machine stood still or was cut off for a moment. The attribute manager of `n` keeps the record.
 pub fn erase(world: &mut World, n: usize) -> bool {
     let can =
         are_together(world) && world.lagging.is_none() && world.nodes[n].cib.record[n] != 0 && !world.nodes[n].erased;
@@ -105,8 +105,8 @@ pub fn notice(world: &mut World) -> bool {
     true
 }
 
-/// Records that node `n` knows of the history that a confirmation made on its peer, because the agent of `n` decides
-/// with its peer's record.
+/// Records that node `n` knows of the history that a confirmation made on its peer. It does so when the agent of `n`
+/// decides with its peer's record.
 pub fn hear(world: &mut World, n: usize) {
     if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
         world.unheard &= !(1 << n);
@@ -148,7 +148,7 @@ pub fn meet(world: &mut World, winner: usize) -> bool {
     true
 }
 
-/// Returns whether the parts of the CIB that survive Pacemaker's end are the same on both nodes.
+/// Returns whether the two replicas of the CIB are equal in the parts that survive the end of Pacemaker.
 pub fn are_lasting_parts_equal(world: &World) -> bool {
     let lasting = |cib: Cib| {
         let Cib {
@@ -169,8 +169,8 @@ pub fn are_lasting_parts_equal(world: &World) -> bool {
     lasting(world.nodes[0].cib) == lasting(world.nodes[1].cib)
 }
 
-/// Repairs the network between the nodes. If neither node had noticed the cut, earlier writes arrive now, because
-/// Corosync resends what a member of the same membership has missed.
+/// Repairs the network between the nodes. If neither node had noticed the cut, earlier writes arrive now. Corosync
+/// resends what a member of the same membership has missed.
 pub fn heal(world: &mut World) -> bool {
     let was_cut = !std::mem::replace(&mut world.link, true);
     let [one, other] = world.nodes.map(|node| node.cib);

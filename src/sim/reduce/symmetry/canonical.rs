@@ -22,7 +22,8 @@ pub struct Form {
     pub names_count: bool,
 }
 
-/// Brings `world` into its canonical form.
+/// Brings `world` into its canonical form, which represents all states that differ only in names or in what no move
+/// reads.
 pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
     let form = form(sim, world);
     if form.is_swapped {
@@ -90,15 +91,18 @@ pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     (world.writes, world.acked, world.given_up) = (world.writes & !gone, world.acked & !gone, world.given_up & !gone);
 }
 
-/// Returns the canonical names of members and forks, or `None` if no name changes.
+/// Returns the canonical names of members and forks, or `None` if no name changes. A fork is a forced new cluster, with
+/// a count and an author.
 ///
 /// Rules only compare member ids for equality. Each node's own member gets the first number, and no number is left out.
-/// Rules compare counts of forks, and a node that announces takes the largest count that it knows plus one, so ranks
+///
+/// Rules compare counts of forks, and a node that announces one takes the largest known count plus one. So ranks
 /// replace the counts. That loses something if counts leave a gap above a node that announces, because its new count
 /// could meet the next rank. A gap takes two announcements of one node without its peer joining in between, which only
-/// operators' confirmations bring about (`decide::announce`). `--count-forks` searches without this reduction. If disks
-/// may be lost, rank 0 is reserved for a replaced disk, which knows of no fork. The author of the lowest rank is erased
-/// if that rank has one author and no node announces, because only ties and announcements read an author.
+/// operators' confirmations bring about (`decide::announce`). `--count-forks` searches without this reduction.
+///
+/// If disks may be lost, rank 0 is reserved for a replaced disk, which knows of no fork. Only ties and announcements
+/// read an author. So the author of the lowest rank is erased if that rank has one author and no node announces.
 fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
     let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
     let announced = names.iter().any(Names::announces);
@@ -108,7 +112,7 @@ fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option
     (!in_order || !ranks.is_empty()).then(|| Renaming::new(renamed_mids(world, mids), ranks))
 }
 
-/// Returns the rank of the oldest fork in the canonical form.
+/// Returns the rank of the oldest forced new cluster in the canonical form.
 fn lowest(sim: &Sim) -> u8 {
     u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
 }
@@ -159,7 +163,7 @@ impl Row {
 }
 
 /// Returns whether the members of one node have their canonical ids already. `own` is the id of the node's own member,
-/// `used` the set of ids in the state, and `first` the node's first id.
+/// and `first` the node's first id. `used` is the set of ids in the state.
 fn are_in_order(own: Mid, used: u16, first: Mid) -> bool {
     let on_the_node = (used >> first) & MEMBERS_OF_A_NODE;
     (own == 0 || own == first) && on_the_node & (on_the_node + 1) == 0

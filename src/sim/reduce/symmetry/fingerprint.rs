@@ -20,7 +20,7 @@ pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u6
     Packed::join([half(0), half(1)], between(world)).digest()
 }
 
-/// Returns the fingerprint of the mirror image of `world`.
+/// Returns the fingerprint of `world` with its two nodes exchanged.
 pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
     let half = |n: usize| {
         let mut node = world.nodes[n];
@@ -30,7 +30,7 @@ pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names
     join_swapped(half(0), half(1), world).digest()
 }
 
-/// Returns the mirror image of `world`.
+/// Returns `world` with its two nodes exchanged, in packed form.
 pub(in crate::sim) fn swapped(world: &World, names: &[Names; 2]) -> Packed {
     let half = |n: usize| half_in_the_others_place(world.nodes[n], &names[n], |known| known.other);
     join_swapped(half(0), half(1), world)

@@ -9,10 +9,12 @@ use crate::sim::model::swap;
 use crate::sim::model::world::{Action, Cib, NAMES, Node, World};
 use crate::sim::store::intern::Id;
 
-/// The number of forks of a history, and the author of the last one. The author is 1 or 2 for a node, or 0 for none.
+/// The number of forced new clusters in a history, and the author of the last one. The author is 1 or 2 for a node, or
+/// 0 for none.
 pub(in crate::sim) type Forks = (u8, u8);
 
-/// New names for members, for forks of the history and, with `swap`, for the nodes.
+/// New names for members (`mids`) and for forced new clusters (`forks`). With `swap`, the nodes exchange their names,
+/// too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Renaming {
     pub(in crate::sim) mids: [Mid; 16],
