@@ -163,8 +163,7 @@ fn a_conditions_time_moves_only_with_its_status() {
     assert_eq!(fourth.status.last_updated, "2026-11-23T14:02:00Z");
 }
 
-/// Asserts that an object is the same after it was written as JSON and read back, because the collector keeps it in a
-/// file.
+/// Asserts that an object is the same after it was written as JSON and read back. The collector keeps it in a file.
 #[test]
 fn an_object_reads_back_as_it_was_written() {
     let written = object(&healthy(), None);

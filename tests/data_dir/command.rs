@@ -140,7 +140,8 @@ fn what_cannot_be_used_or_read_is_a_failure() {
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
 }
 
-/// Asserts that data that was moved aside can be shown at its new path, and that the present data is not shown instead.
+/// Asserts that `tandem data-dir` shows data that was moved aside, if it is called with the new path. It must not show the
+/// present data instead.
 #[test]
 fn data_that_was_moved_aside_is_shown_and_listed_where_it_lies() {
     let dir = lagging().write();
@@ -253,8 +254,8 @@ fn what_is_not_mounted_is_not_said_to_be_changing() {
     assert_eq!(refusal(&["show"], dir.path()), wanted);
 }
 
-/// Asserts that a FIFO, a device or alike in place of a file is refused at once, because it would block a reader or has
-/// no end.
+/// Asserts that a FIFO, a device or a directory in place of a file of etcd is refused at once. It could block a reader, or
+/// has no end.
 #[test]
 fn what_is_no_file_is_said_to_be_none() {
     type Put = fn(&Path);

@@ -35,8 +35,8 @@ fn what_is_read_is_what_etcd_said() {
     }
 }
 
-/// Asserts that the revision and the members' names are those in the database, and that data that was moved aside reads
-/// like the present data.
+/// Asserts that the revision and the members' names are read from the database. Data that was moved aside must read like the
+/// present data.
 #[test]
 fn the_revision_and_names_are_those_of_the_database() {
     for version in ["3.4", "3.5"] {

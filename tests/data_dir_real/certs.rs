@@ -225,7 +225,7 @@ async fn connect(files: &Files, url: &str) -> Result<Client, String> {
     Client::connect([url], Some(options)).await.map_err(|error| format!("{error:?}"))
 }
 
-/// Removes a member from the list, as the agent does when a node leaves, or adds one, as when a node joins anew.
+/// Removes a member as the agent does when a node leaves, or adds one as it does when a node joins anew.
 fn change_members(by: &Node, leaves: Option<u64>, joins: Option<&Node>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // etcd refuses the change for some seconds after an election.

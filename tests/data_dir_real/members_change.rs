@@ -83,7 +83,7 @@ fn called_again(words: &[&str], urls: &str, text: &str) -> Tool {
     }
 }
 
-/// Runs `test` with all releases of etcd at the same time, each in a thread of its own, because the tests mostly wait.
+/// Runs `test` with all releases of etcd at the same time, each in its own thread, because the tests mostly wait.
 fn each_version_at_once(test: impl Fn(&Version, &Path) + Sync) {
     std::thread::scope(|scope| {
         for version in etcd::versions() {

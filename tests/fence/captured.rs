@@ -122,8 +122,8 @@ pub(crate) const CAPTURED: &[Captured] = &[
     },
 ];
 
-/// Returns the URI and the body of the first reset that `off` posts to a captured BMC, or `None` if it posts none. The BMC never
-/// changes its power.
+/// Returns the URI and the body of the first reset that `off` posts to a captured BMC. Returns `None` if it posts none. The
+/// BMC never changes its power.
 fn first_reset(capture_name: &str, plug: Option<&str>) -> Option<(String, Value)> {
     let mut world = World::of(Vec::new());
     world.fixed = capture(capture_name);

@@ -117,8 +117,8 @@ fn each_system_of_a_dynamic_plug_has_a_note() {
     }
 }
 
-/// Asserts that the stored notes about a BMC contain no password or token, although the BMC sends them back in its system and in
-/// its errors.
+/// Asserts that the stored notes about a BMC contain no password or token. The BMC sends these back in its system and in its
+/// errors.
 #[test]
 fn no_secret_comes_into_a_note() {
     let directory = tempfile::tempdir().unwrap();

@@ -22,7 +22,8 @@ fn on_waits_until_the_system_says_on() {
     assert_eq!(server.posted(), ["On"], "nothing is posted to a system that is on");
 }
 
-/// Asserts that `tandem power on` switches a node on, and ignores the action in the options that the device has in the CIB.
+/// Asserts that `tandem power on` only switches a node on. It ignores the action in the options that the device has in the
+/// CIB.
 #[test]
 fn an_operator_switches_a_node_on_and_never_off() {
     let server = Server::with_world(world(|system| system.power = json!("Off")));

@@ -88,9 +88,8 @@ fn orders(left: &[Event]) -> Vec<Vec<Event>> {
     all
 }
 
-/// Asserts for every order of staging, change and update that each node can fence after each event, and that no account is
-/// locked. There is one exception. A node without a staged password fails when the BMC's password changes, until it has the new
-/// one.
+/// Asserts for every order of staging, change and update that each node can fence after each event. No account may be locked.
+/// There is one exception. A node without a staged password fails when the BMC's password changes, until it has the new one.
 #[test]
 fn in_every_order_of_events_each_node_fences_after_each_of_them() {
     use Event::{Change, StageHere, StageThere, UpdateHere, UpdateThere};

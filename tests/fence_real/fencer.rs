@@ -340,7 +340,7 @@ fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i
 }
 
 /// Asserts that an `off` fails after an outage that a monitor has noticed first. The fencer runs one action of a device at a
-/// time, so a try may have waited for a monitor until long after its delay.
+/// time. So a try may have waited for a monitor until long after its delay.
 fn inner_outage_seen_by_the_monitor(fencer: &Fencer) {
     let server = Server::start();
     fencer.register("monitored", &server, &["pcmk_host_list=node3", "action_timeout=4", "pcmk_off_retries=1"]);

@@ -102,8 +102,8 @@ fn no_log_file_keeps_an_action_from_its_end_or_leads_elsewhere() {
     assert!(fs::read_to_string(at("file")).unwrap().contains("ERROR: "));
 }
 
-/// Asserts that other users cannot write the files that the program makes, whatever umask its caller has, such as the
-/// supervisor of a container.
+/// Asserts that other users cannot write the files that the program makes, whatever its caller's umask is. The supervisor of
+/// a container may have another umask.
 #[test]
 fn no_other_user_writes_what_is_made() {
     let dir = tempfile::tempdir().unwrap();

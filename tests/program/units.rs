@@ -92,8 +92,8 @@ fn keeps(unit: &str, lines: &[&str]) {
     );
 }
 
-/// Asserts that the unit of `watchdog-mux` does not let an upgrade or a crash stop an armed watchdog, and does not delay a
-/// reset.
+/// Asserts that the unit of `watchdog-mux` does not let an upgrade or a crash stop an armed watchdog. It must not delay a
+/// reset either.
 #[test]
 fn the_multiplexers_unit_keeps_its_promises() {
     let lines = ["Restart=no", "TimeoutStopSec=infinity", "SendSIGKILL=no", "KillMode=process"];

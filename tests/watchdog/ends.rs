@@ -78,8 +78,8 @@ fn one_that_was_killed_without_clients_leaves_nothing_in_the_way() {
     mux.must_end_disarmed();
 }
 
-/// Asserts that `watchdog-mux` does not feed again after its process was stopped for longer than a client's time-out,
-/// although the client is alive. Other nodes may have relied on the reset.
+/// Asserts that `watchdog-mux` does not feed again after its process was stopped for longer than a client's time-out. That
+/// holds although the client is alive, because other nodes may have relied on the reset.
 #[test]
 fn one_that_was_held_up_beyond_a_clients_time_does_not_feed_again() {
     let mut mux = Place::new().start(&["--client-timeout", "3s"]);

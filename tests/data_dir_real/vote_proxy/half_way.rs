@@ -102,8 +102,7 @@ fn the_restart_as_a_cluster_of_one_is_always_left() {
     });
 }
 
-/// Asserts that a frozen member that wakes up during a vote proxy's work is still a member, and that the proxy then
-/// gives up.
+/// Asserts that a frozen member that wakes up during a vote proxy's work remains a member. The proxy then gives up.
 #[test]
 fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() {
     each_version(|version, root| {
