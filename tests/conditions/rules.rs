@@ -81,8 +81,8 @@ fn unique(place: &str, entries: &[Value], key: &str, faults: &mut Vec<String>) {
     }
 }
 
-/// Returns whether a text is an IP address that Kubernetes' rule `isIP(self) && ip.isCanonical(self) &&
-/// ip(self).isGlobalUnicast()` accepts.
+/// Returns whether Kubernetes' rule `isIP(self) && ip.isCanonical(self) && ip(self).isGlobalUnicast()` accepts a text, as
+/// Go's `netip` evaluates it.
 fn is_canonical_and_global(text: &str) -> bool {
     let Ok(address) = text.parse::<IpAddr>() else { return false };
     let is_mapped = matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());

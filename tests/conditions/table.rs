@@ -228,7 +228,7 @@ fn node_maintenance(cluster: &mut Cluster) {
     }
 }
 
-/// The conditions that are not true while the cluster is in maintenance. The nodes are healthy, but not in service.
+/// The conditions that are not true while the cluster is in maintenance. The nodes themselves still count as healthy.
 const CLUSTER_MAINTENANCE: &[&str] = &[
     "cluster Healthy=ClusterUnhealthy",
     "cluster InService=InMaintenance",

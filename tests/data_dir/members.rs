@@ -47,7 +47,7 @@ fn a_member_has_left_once_its_removal_is_in_the_log() {
 
 /// Asserts that a removal from among three voters counts only once it is committed. Suppose that the leader is cut off from
 /// both followers, and logs a removal. The other two elect a leader and continue. The first leader's log must not count as
-/// that of a voter of two. It could then force a cluster without the writes that the other two acknowledged.
+/// that of a voter of two. Otherwise it could force a cluster without the writes that the other two acknowledged.
 #[test]
 fn a_removal_from_among_three_voters_counts_once_it_is_committed() {
     for removed in [OTHER, ME] {

@@ -100,8 +100,8 @@ fn the_multiplexers_unit_keeps_its_promises() {
     keeps("watchdog-mux.service", &lines);
 }
 
-/// Asserts that systemd restarts `fencing-agent` at once after a crash, without a limit. The new agent feeds the watchdog at
-/// its first contact with a quorum, within the time-out.
+/// Asserts that systemd restarts `fencing-agent` a second after a crash, however often it crashes. The new agent feeds the
+/// watchdog at its first contact with a quorum, within the time-out.
 #[test]
 fn the_fencing_agents_unit_keeps_its_promises() {
     keeps("fencing-agent.service", &["Restart=always", "RestartSec=1", "StartLimitIntervalSec=0"]);

@@ -308,8 +308,8 @@ fn whose_fencing_waits_is_the_preferred_nodes() {
     }
 }
 
-/// Asserts the delays that `tandem setup` makes from the described delay of the preferred node's fencing. A longer delay
-/// increases the priority's, because a learner's delay must not outweigh its voter's.
+/// Asserts the delays of fencing that `tandem setup` makes from the described one. `priority-fencing-delay` follows a longer
+/// delay, because a learner's delay must not outweigh its voter's.
 #[test]
 fn how_long_the_preferred_nodes_fencing_waits_is_described() {
     let mut variant = promotable();

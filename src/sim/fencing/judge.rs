@@ -20,7 +20,7 @@ pub(super) struct Judge {
     pub(super) cut: Vec<Vec<Option<Duration>>>,
     /// The time since which each machine does not reach the API server. `None` if it does.
     pub(super) no_api: Vec<Option<Duration>>,
-    /// The time of the last beginning or end of a fault.
+    /// The last time at which a fault began or ended, or a machine came or went.
     pub(super) settled: Duration,
     /// The index of the machine that loses most datagrams, if the current fault is of that kind.
     pub(super) lossy: Option<usize>,

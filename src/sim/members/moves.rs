@@ -104,8 +104,8 @@ fn locked(world: &World, tool: usize) -> World {
     World { lock: u8::try_from(tool).ok(), ..world.with_tool(tool, |tool| tool.phase = Phase::Locked) }
 }
 
-/// Has the operator call `tool` for each of its tasks. A call that finds the lock taken is refused, and changes
-/// nothing.
+/// Passes each call of `tool` that an operator can make to `found`, with the next state. A call that finds the lock taken is
+/// refused, and changes nothing.
 fn call(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     for (at, member) in places(world) {
         let named = world.with_member(at, member.as_subject(tool)).with_tool(tool, |tool| tool.errand = Errand::Stop);

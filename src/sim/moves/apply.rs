@@ -194,8 +194,8 @@ fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, 
     })
 }
 
-/// Has Pacemaker on node `n` fence its peer. Asserts that a confirmation in which no running node is named has no
-/// serving leader fenced.
+/// Has Pacemaker on node `n` fence its peer. Asserts that an operator's confirmation has no serving leader fenced, unless the
+/// operator named that node as one that is on.
 fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let serves = world.nodes[1 - n].etcd.is_led();
     let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });
