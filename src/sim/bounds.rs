@@ -36,8 +36,8 @@ pub struct Bounds {
     pub threshold: u8,
     /// Disables the reduction [`super::reduce::dead_variables`]. The search then has more states, and the same verdict.
     pub keeps_dead: bool,
-    /// Keeps the counts of forks instead of replacing them with ranks. The search then has more states, and asserts one
-    /// more invariant ([`super::model::agent::check`]).
+    /// Keeps the counts of forced new clusters instead of replacing them with ranks. The search then has more states,
+    /// and asserts one more invariant ([`super::model::agent::check`]).
     pub counts_forks: bool,
     /// Has Pacemaker run a promotable clone, and promote and demote its instances.
     pub promotable: bool,
@@ -58,7 +58,7 @@ pub struct Bounds {
     /// Adds a third voter outside of the two nodes (`etcd_guest`). It may be lost and come back.
     pub third_voter: bool,
     /// Lets disks be put back to an earlier state or be copied. Positions in the log count, logs are not folded, and
-    /// forks are counted. The search begins with a history in which the second voter joined the first.
+    /// forced new clusters are counted. The search begins with a history in which the second voter joined the first.
     pub puts_back: bool,
     /// The number of terms that may begin after the first one in a log. With 0, a leader begins no term. It counts only
     /// with `puts_back`.

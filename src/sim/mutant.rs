@@ -259,8 +259,8 @@ fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) ->
     }
 }
 
-/// Returns whether the plan waits in the start of a sole voter next to an active peer. That peer claims nothing and has
-/// recorded no more forks.
+/// Returns whether the plan waits in the start of a sole voter next to an active peer. That peer does not reserve the
+/// right to run standalone, and has recorded no more forced new clusters.
 fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Progress, plan: &Plan) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let is_active = cib.peer_node == PeerNode::Online && cib.peer_agent == PeerAgent::Active;
@@ -271,7 +271,7 @@ fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Pr
     decides && plan.effects.is_empty() && is_active && claims_nothing && !serves && is_newest && has_one_voter(evidence)
 }
 
-/// Returns whether the plan starts a sole voter with data that lacks a recorded fork.
+/// Returns whether the plan starts a sole voter with data that lacks a recorded forced new cluster.
 fn starts_beside_a_fork(request: Request, evidence: &Evidence, plan: &Plan) -> bool {
     let is_plain = plan.effects.contains(&Effect::RunContainer(RunMode::Normally));
     request == Request::Start && is_plain && has_one_voter(evidence) && evidence.was_left_behind()

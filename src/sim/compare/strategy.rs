@@ -274,7 +274,8 @@ fn claim(evidence: &Evidence) -> Plan {
 }
 
 /// Forces a new cluster with etcd's own flag, which drops the entries that etcd does not know to be committed. The
-/// published fork replaces the shell agent's indices in the CIB, which show that the node continued.
+/// count of forced new clusters that the node publishes replaces the indices in the shell agent's CIB. Both show that
+/// the node continued.
 fn force(evidence: &Evidence) -> Plan {
     force_with(evidence, Vec::new())
 }

@@ -417,7 +417,8 @@ mod tests {
     use crate::sim::model::initial_states;
     use crate::sim::mutant::Mutant;
 
-    /// Asserts that a search with one fault accepts two forks, and reports three as a violation if forks are counted.
+    /// Asserts that a search with one fault accepts two forced new clusters, and reports three as a violation if it
+    /// counts them.
     #[test]
     fn more_forks_than_faults_are_a_violation_where_they_are_counted() {
         let judged = |counts_forks: bool, forks: u8| {

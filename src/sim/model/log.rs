@@ -101,11 +101,12 @@ fn sum(entries: &[Entry]) -> Sum {
     })
 }
 
-/// All logs that occur in states, with the sum up to each index. Nearly every move reads the sums of both nodes' logs.
+/// All logs that occur in states, with the result up to each index. Nearly every move reads the results of both nodes'
+/// logs.
 #[derive(Clone, Debug)]
 pub struct Logs {
     entries: Interner<Vec<Entry>>,
-    /// The sums of each log, from the empty beginning to the whole log. The logs follow each other in the order of
+    /// The results of each log, from the empty beginning to the whole log. The logs follow each other in the order of
     /// their numbers.
     sums: Vec<Sum>,
     /// The index in `sums` at which each log begins, and the one at which the next new log will begin.
@@ -145,7 +146,7 @@ impl Logs {
         self.add_up();
     }
 
-    /// Returns the sum of the first entries of a log for each number of entries, from 0 up.
+    /// Returns the result of the first entries of a log for each number of entries, from 0 up.
     fn sums(&self, id: Id) -> &[Sum] {
         let id = id as usize;
         &self.sums[self.starts[id]..self.starts[id + 1]]
@@ -186,13 +187,13 @@ impl Data {
         if self.is_blank() { &[] } else { logs.get(self.log) }
     }
 
-    /// Returns the sum of the entries that the member knows to be committed. Its etcd acts by the membership in that
-    /// sum.
+    /// Returns the result of the entries that the member knows to be committed. Its etcd acts by the membership in that
+    /// result.
     pub fn applied(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log)[usize::from(self.commit)] }
     }
 
-    /// Returns the sum of all entries, committed or not. A tool that reads the data dir offline finds it.
+    /// Returns the result of all entries, committed or not. A tool that reads the data dir offline finds it.
     pub fn newest(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }

@@ -43,7 +43,8 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
     swap_action(action);
 }
 
-/// Exchanges the two nodes in a CIB. Values that are stored by number and the authors of forks are left as they are.
+/// Exchanges the two nodes in a CIB. Values that are stored by number, and the nodes that forced new clusters, are left
+/// as they are.
 pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
     let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary, reached: _, said: _ } =
         cib;

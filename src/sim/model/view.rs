@@ -62,7 +62,7 @@ pub struct View {
     /// leader. For the own node and the peer, true if users do not reach it (`reach`).
     pub(in crate::sim) delay_over: bool,
     pub(in crate::sim) reach: [bool; 2],
-    /// The history that survives by this node's parameters.
+    /// The history that is kept, according to this node's parameters, if the two nodes hold different ones.
     pub(in crate::sim) kept: KeptHistory,
 }
 

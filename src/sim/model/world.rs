@@ -52,7 +52,7 @@ pub struct World {
     pub delay_over: [bool; 2],
     /// True if the two etcds do not reach each other, and no agent its peer's etcd, while Pacemaker's network works.
     pub etcd_parted: bool,
-    /// The history that survives by each node's parameters, in a search with a primary.
+    /// The history that is kept, according to each node's parameters, in a search with a primary.
     pub kept: [KeptHistory; 2],
     /// The way in which each machine's BMC answers (`bmc`), and the progress of each node that boots without its peer (`lone`).
     pub bmc: [Bmc; 2],
@@ -132,9 +132,9 @@ impl World {
         self.words != 0
     }
 
-    /// Returns whether an operator lets node `n` run without its peer, by a confirmation or by `force_new_cluster`. A program may set
-    /// that attribute for an operator. It does not name the writes that are given up. So it counts only if the CIB has no fork that `n`
-    /// has missed.
+    /// Returns whether an operator lets node `n` run without its peer, by a confirmation or by `force_new_cluster`. A program may
+    /// set that attribute for an operator. It does not name the writes that are given up. So it counts only if `n` has missed no
+    /// forced new cluster in the CIB.
     pub fn is_told_to_go_on(&self, n: usize, was_left_behind: bool) -> bool {
         let Node { word, cib: Cib { told, .. }, .. } = self.nodes[n];
         word != Word::None || (told[n] && !told[1 - n] && !was_left_behind)

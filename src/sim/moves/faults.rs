@@ -32,7 +32,8 @@ pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
 }
 
 /// Cuts the power of node `n`, and puts its disk back to the time when its log had `kept` entries. With `with_note`,
-/// the durable state goes back to before it knew of a fork. Otherwise it stays, as if only the data dir were restored.
+/// the durable state goes back to a time before it contained a forced new cluster. Otherwise it stays, as if only the
+/// data dir were restored.
 pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     let Some(earlier) = earlier(sim, world, n, kept, with_note, None) else { return false };
     cut_power(world, n);

@@ -88,7 +88,7 @@ pub enum Move {
     /// The network between the two etcds is cut, while that of Pacemaker works. The next variant: it is repaired.
     PartEtcd,
     JoinEtcd,
-    /// The parameters of this node change, so that another history or neither survives by them.
+    /// The parameters of this node change. They then keep another history, or neither.
     Keep(usize, KeptHistory),
     /// The BMC of this machine falls silent, or that of another machine answers in its place. The next variant: the BMC
     /// answers again.
@@ -107,7 +107,7 @@ pub const MOST_ENTRIES: usize = 32;
 /// The flags of [`Move::Confirm`] in all combinations: the operator accepts a loss, and names a node that is on.
 pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
 
-/// The histories that can survive by a node's parameters.
+/// The histories that a node's parameters can keep.
 pub const KEPT: [KeptHistory; 3] = [KeptHistory::Primarys, KeptHistory::Neither, KeptHistory::Others];
 
 /// The ways in which a BMC can fail.

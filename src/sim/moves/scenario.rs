@@ -16,7 +16,7 @@ pub struct Trace {
     pub terms: u8,
     /// The node that is configured to lead ([`crate::sim::bounds::Bounds::primary`]).
     pub primary: Option<u8>,
-    /// True if the primary's history survives where the nodes hold two ([`crate::sim::bounds::Bounds::two_histories`]).
+    /// True if the primary's history is kept when the nodes hold two ([`crate::sim::bounds::Bounds::two_histories`]).
     pub two_histories: bool,
     /// True if a sole voter may boot without its peer ([`crate::sim::bounds::Bounds::lone_boot`]).
     pub lone_boot: bool,
@@ -59,7 +59,7 @@ const TERMS: &str = "terms that begin: ";
 /// The beginning of the line that sets the node that is configured to lead. The node's name follows.
 const PRIMARY: &str = "the primary is ";
 
-/// The line of a scenario file that lets the primary's history survive where the nodes hold two.
+/// The line of a scenario file by which the primary's history is kept when the nodes hold two.
 const TWO_HISTORIES: &str = "the primary's history is kept";
 
 /// The line of a scenario file that lets a sole voter boot without its peer.

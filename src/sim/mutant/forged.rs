@@ -132,7 +132,7 @@ pub(super) fn forge_memory(evidence: &mut Evidence) {
     }
 }
 
-/// Has this boot's memory count as a proof, even if the CIB shows no claim.
+/// Has this boot's memory count as a proof, even if the CIB shows no claim to run standalone.
 pub(super) fn forge_claim(evidence: &mut Evidence) {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.published_state());
@@ -143,8 +143,8 @@ pub(super) fn forge_claim(evidence: &mut Evidence) {
     }
 }
 
-/// Has the data pass for that of another cluster which the operator restored, so that `force_new_cluster` counts next
-/// to a known fork.
+/// Has the data pass for that of another cluster which the operator restored. `force_new_cluster` then counts even if
+/// another forced new cluster is known.
 pub(super) fn pass_for_restored(evidence: &mut Evidence) {
     if let Fact::Known(DataDir::Present(history)) = &evidence.disk {
         let (cluster_id, member_id) = (history.cluster_id + 1, history.member_id);
@@ -152,17 +152,18 @@ pub(super) fn pass_for_restored(evidence: &mut Evidence) {
     }
 }
 
-/// Returns whether a plan gives up this node's claim for the primary.
+/// Returns whether a plan gives up this node's claim to run standalone, because the peer is the primary.
 pub(super) fn yields(plan: &Plan) -> bool {
     matches!(plan.because, Reason::Step(ReasonStep::YieldToPrimary { .. }))
 }
 
-/// Returns the plan of a node that has given up its claim for the primary.
+/// Returns the plan of a node that has given up its claim to run standalone, because the peer is the primary.
 pub(super) fn yielded(evidence: &Evidence) -> Plan {
     Plan::refuse(Reason::Refused { refusal: Refusal::YieldsToPrimary, peer: evidence.peer_name().to_owned() })
 }
 
-/// Gives up this node's claim once its time without a leader is over, although nothing is known of the peer.
+/// Gives up this node's claim to run standalone once its time without a leader is over, although nothing is known of
+/// the peer.
 pub(super) fn yield_unseen(evidence: &Evidence, plan: &mut Plan) {
     let is_over = evidence.leading.as_ref().is_some_and(|leading| leading.leaderless_for_s == Some(u64::MAX));
     let is_leaderless = evidence.container_may_run() && !evidence.has_a_leader();

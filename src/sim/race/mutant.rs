@@ -2,7 +2,8 @@
 
 use crate::fence::race::{Listing, Pause, Race, RaceStep, Site};
 
-/// A rule of the fence race that is broken on purpose. The search must catch each one.
+/// A rule of the fence race that is broken on purpose. The search must catch each one. A mark is an open session on a
+/// BMC, by which a node announces its reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]

@@ -2,7 +2,8 @@
 
 use crate::fence::race::{Race, Site};
 
-/// The remains on a BMC of a mark that its agent does not know.
+/// What is left on a BMC of a mark that its agent does not know. A mark is an open session by which a node announces
+/// its reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Left {
     #[default]
@@ -13,7 +14,7 @@ pub(super) enum Left {
     Before,
 }
 
-/// The marks that one node has set on one BMC.
+/// The marks (open sessions that announce a reset) which one node has set on one BMC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Marks {
     pub(super) known: bool,

@@ -29,7 +29,7 @@ impl PartialEq for Packed {
 /// The packed state of one machine. The last bit is not used.
 pub(in crate::sim) type Half = [u64; 4];
 const HALF_BITS: usize = 255;
-/// The number of bits that a machine uses in its last word.
+/// The number of bits that a machine's packed form uses in its last word.
 const REST: usize = HALF_BITS % 64;
 /// The position, in the word before the last, at which the bits begin that belong to neither machine.
 const BETWEEN: usize = 2 * REST - 64;

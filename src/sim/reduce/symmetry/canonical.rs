@@ -58,9 +58,9 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     Form { state: Packed::of(world), digest, is_swapped: false, names_count }
 }
 
-/// Returns whether rules can distinguish the two nodes by name in `world`. They order two forks of one rank by author,
-/// so the mirror image of such a state has other successors. A state that leads to one is expanded as itself and
-/// mirrored.
+/// Returns whether rules can distinguish the two nodes by name in `world`. They order two forced new clusters of one
+/// rank by the node that forced them, so the mirror image of such a state has other successors. A state that leads to
+/// one is expanded as itself and mirrored.
 pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
     let names = known::of(sim, world);
     Row::of(sim, world, &names).has_two_authors()
@@ -91,18 +91,18 @@ pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     (world.writes, world.acked, world.given_up) = (world.writes & !gone, world.acked & !gone, world.given_up & !gone);
 }
 
-/// Returns the canonical names of members and forks, or `None` if no name changes. A fork is a forced new cluster, with
-/// a count and an author.
+/// Returns the canonical names of members and forced new clusters, or `None` if no name changes. A forced new cluster
+/// is named by a count and the node that forced it.
 ///
 /// Rules only compare member ids for equality. Each node's own member gets the first number, and no number is left out.
 ///
-/// Rules compare counts of forks, and a node that announces one takes the largest known count plus one. So ranks
-/// replace the counts. That loses something if counts leave a gap above a node that announces, because its new count
-/// could meet the next rank. A gap takes two announcements of one node without its peer joining in between, which only
-/// operators' confirmations bring about (`decide::announce`). `--count-forks` searches without this reduction.
+/// Rules compare the counts, and a node that announces a forced new cluster takes the largest known count plus one. So
+/// ranks replace the counts. That loses something if counts leave a gap above a node that announces, because its new
+/// count could meet the next rank. A gap takes two announcements of one node without its peer joining in between, which
+/// only operators' confirmations bring about (`decide::announce`). `--count-forks` searches without this reduction.
 ///
-/// If disks may be lost, rank 0 is reserved for a replaced disk, which knows of no fork. Only ties and announcements
-/// read an author. So the author of the lowest rank is erased if that rank has one author and no node announces.
+/// If disks may be lost, rank 0 is reserved for a replaced disk, which knows of no forced new cluster. The node is read
+/// only for ties and announcements. So it is erased for the lowest rank if one node has that rank and none announces.
 fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
     let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
     let announced = names.iter().any(Names::announces);
@@ -117,15 +117,15 @@ fn lowest(sim: &Sim) -> u8 {
     u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
 }
 
-/// The forks that a state names, each once and in ascending order.
+/// The forced new clusters that a state names, each once and in ascending order.
 #[derive(Default)]
 struct Row {
     forks: [Forks; MOST_FORKS],
     count: usize,
 }
 
-/// The largest number of forks that a state names. Each node has six sources: two attributes and two records in the
-/// CIB, the durable state and the memory.
+/// The largest number of forced new clusters that a state names. Each node has six sources: two attributes and two
+/// records in the CIB, the durable state and the memory.
 const MOST_FORKS: usize = 12;
 
 impl Row {
@@ -155,7 +155,7 @@ impl Row {
         &self.forks[..self.count]
     }
 
-    /// Returns whether both nodes made a fork with the same count.
+    /// Returns whether both nodes forced a new cluster with the same count.
     fn has_two_authors(&self) -> bool {
         let is_tie = |pair: &[Forks]| pair[0].0 == pair[1].0 && pair[0].1 != 0;
         self.all().windows(2).any(is_tie)

@@ -17,7 +17,7 @@ pub struct Known {
     /// with the nodes exchanged.
     pub(in crate::sim) other: Id,
     pub(in crate::sim) others_mark: u16,
-    /// The set of members (`mids`) and the fork (`forks`) that the value names.
+    /// The set of members (`mids`) and the forced new cluster (`forks`) that the value names.
     mids: u16,
     forks: Option<Forks>,
     /// True if the value is the durable state of a node that runs standalone.
@@ -39,7 +39,7 @@ impl Names {
         self.log.mids | self.note.mids | self.memory.mids | self.record[0].mids | self.record[1].mids
     }
 
-    /// Returns the forks that the node's stored values name.
+    /// Returns the forced new clusters that the node's stored values name.
     pub(in crate::sim) fn forks(&self) -> impl Iterator<Item = Forks> {
         [self.note.forks, self.memory.forks, self.record[0].forks, self.record[1].forks].into_iter().flatten()
     }

@@ -25,7 +25,7 @@ use crate::sim::{Bounds, Sim};
 enum Why {
     /// Both nodes are blank, and the first by name bootstraps.
     BothBlank,
-    /// Each node made a fork of the same rank, and rules order these by author.
+    /// Each node forced a new cluster with the same rank, and rules order these by node.
     EqualRank,
 }
 
@@ -147,8 +147,8 @@ fn mirror_images_lead_to_the_same() {
     assert!(count > 1_000, "{count} states are too few to show anything");
 }
 
-/// Asserts in a search with two faults that names decide only between two forks of one rank. A smaller search has no
-/// such forks.
+/// Asserts in a search with two faults that names decide only between two forced new clusters of one rank. A smaller
+/// search has no such two.
 #[test]
 #[ignore = "ten seconds: `make sim-deep` runs it"]
 fn with_two_faults_names_decide_between_forks_of_one_rank_only() {

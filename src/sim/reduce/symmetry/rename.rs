@@ -109,7 +109,7 @@ impl Renaming {
         DurableState { lineage: self.lineage(&note.lineage), without, of, ..note.clone() }
     }
 
-    /// Returns a plan in which the names of nodes, members and forks are replaced.
+    /// Returns a plan in which the names of nodes, members and forced new clusters are replaced.
     pub(in crate::sim) fn todo(&self, todo: &Todo) -> Todo {
         let effects = todo.effects.iter().map(|effect| self.effect(effect)).collect();
         Todo { effects, ..todo.clone() }
@@ -230,7 +230,7 @@ pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renam
     renamed
 }
 
-/// Returns a state in which the names of nodes, members and forks are replaced.
+/// Returns a state in which the names of nodes, members and forced new clusters are replaced.
 pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming) -> World {
     let key = sim.renamings.id(renaming.clone());
     let mut next = *world;
