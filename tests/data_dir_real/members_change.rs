@@ -270,7 +270,7 @@ fn of_two_commands_at_once_one_is_refused_and_a_lost_lock_ends_a_change() {
         let (code, said) = winner.ends();
         assert!(code == 1 && said.contains("the lock of this change was lost"), "{said}");
 
-        // The other one may also be etcd's own lock service.
+        // The other holder of the lock may also have it from etcd's own lock service.
         let held = asker.runtime.block_on(asker.client.lock("tandem/member-change", None)).unwrap();
         let learner = &places[won].peer_url;
         let (code, said) = Tool::start(&["remove", learner], &all).ends();

@@ -62,8 +62,8 @@ fn a_host_that_is_off_gets_one_reset_all_the_same() {
             for action in ["off", "reboot"] {
                 let server = Server::with_world(world(off));
                 server.world().system().refuses_when_off = Some((status, body.clone()));
-                // A chassis that is off does not contradict it, and neither does one that is on and contains other
-                // systems.
+                // The chassis does not contradict the system if it is off, or if it is on and contains other systems as
+                // well.
                 let power = if action == "off" { "Off" } else { "On" };
                 put_into_chassis(&server, power, &["1", "2"]);
                 let output = Call::new(&server, action).set("action_timeout", "12").run();

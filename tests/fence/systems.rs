@@ -187,7 +187,7 @@ fn a_systems_uri_needs_no_discovery() {
         .set("systems_uri", "https://evil.example/redfish/v1/Systems/1")
         .run()
         .fails(&["another host"]);
-    // The collection in place of a member is good enough if it has only one.
+    // `systems_uri` may name the collection if the collection has only one member.
     Call::new(&server, "status").set("systems_uri", "/redfish/v1/Systems").run().succeeds("Status: ON");
     let server = Server::with_world(two_hosts());
     Call::new(&server, "off").set("systems_uri", "/redfish/v1/Systems").run().fails(&["Node0", "Node1"]);

@@ -88,8 +88,8 @@ pub(super) struct Node {
     pub(super) reaches: [bool; 2],
     /// The number of times that the node's agent has waited for `race_delay`, in a search that counts them.
     pub(super) delays: u8,
-    /// The number of waits of the other node that began during the longer wait of this node, which has no vote. Only
-    /// some searches count them.
+    /// A node without a vote waits longer. This is the number of waits that the other node began during that longer
+    /// wait. Only some searches count them.
     pub(super) waits_within: u8,
 }
 

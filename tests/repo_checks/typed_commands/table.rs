@@ -33,7 +33,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("pcs node unstandby {}", By("typed_commands")),
     ("pcs property set maintenance-mode=false", By("typed_commands")),
     ("pcs property set stonith-enabled=true", By("typed_commands")),
-    // The state consists of starts that fail alternately on a busy machine.
+    // Shown if starts fail while Pacemaker starts one etcd at a time on a busy machine (`starts-by-turns`).
     ("pcs property set {}=1000%", Healthy("typed_commands")),
     // A stop failed and fencing is off. `fencing_by_hand` has the state.
     ("pcs resource cleanup {}", Healthy("typed_commands")),
