@@ -127,7 +127,7 @@ fn rafts_newer_kind_of_change_counts_too() {
     let single = |kind, id| Message::default().number(1, kind).number(2, id).done();
     let change = Message::default().bytes(2, &single(ADD, PEER)).bytes(2, &single(REMOVE, ME)).done();
     writer.entry_at(writer.index + 1, 2, &change);
-    // A change without content ends a change in two steps.
+    // This empty change is the second step, which ends the change.
     writer.entry_at(writer.index + 1, 2, b"");
     let history = present(&writer.write());
     assert!(history.voters == ids(&[PEER]) && history.has_left);

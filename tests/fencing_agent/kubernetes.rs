@@ -75,7 +75,7 @@ fn of_two_halves_those_live_that_reach_the_api_server() {
         must_be_unfed(&mut cluster.nodes[0]);
         must_be_unfed(&mut cluster.nodes[1]);
         assert!(cluster.nodes[0].log().contains("equal halves: 2 of 4"), "{}", cluster.nodes[0].log());
-        // The members reach each other again, without the API.
+        // The members reach each other again, but the API is still silent.
         cluster.heal(MEMBERS, &[2, 3]);
         for node in &mut cluster.nodes {
             node.must_be_fed();
