@@ -103,12 +103,7 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             print!("{HELP}");
             Ok(())
         }
-        "list" => {
-            let is_long = words.first().is_some_and(|word| word == "--long");
-            nothing_more(&words[usize::from(is_long)..])?;
-            scenarios::list(is_long);
-            Ok(())
-        }
+        "list" => list(words),
         "self-test" => self_test::run(),
         "up" => {
             let wish = wish(words, hosts)?;
@@ -335,6 +330,13 @@ fn node(words: &mut Vec<String>) -> Result<Node> {
         return Err("which node? type node1 or node2".into());
     }
     words.remove(0).parse()
+}
+
+fn list(words: &[String]) -> Result<()> {
+    let is_long = words.first().is_some_and(|word| word == "--long");
+    nothing_more(&words[usize::from(is_long)..])?;
+    scenarios::list(is_long);
+    Ok(())
 }
 
 fn nothing_more(words: &[String]) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Draws doc comments by a seed, for a reader who has never seen the code: at most six of sixty may have to be read twice.
+//! Draws doc comments by a seed, for a reader without the code: at most six of sixty may have to be read twice.
 //!
 //! `TANDEM_SEED=1 cargo test --test repo_checks drawn -- --ignored --nocapture` prints them with their places. Take a new seed each time.
 

@@ -50,7 +50,7 @@ pub struct Cluster {
     pub etcd: BTreeMap<String, Fact<Etcd>>,
     /// The facts that each configured node's collector published about its own machine; `Absent` where it published none.
     pub collected: BTreeMap<String, Fact<Collected>>,
-    /// The power of each lost node, as its BMC reports it. Nodes whose BMC was not queried are missing.
+    /// The power of each lost node, as its BMC reports it. A node is missing if its BMC was not queried.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub power: BTreeMap<String, Power>,
     /// The last results of this node's own fence devices. They are read from this node's files, because in a failure the collector would

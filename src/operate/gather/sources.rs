@@ -18,7 +18,7 @@ use crate::records::events;
 const LIMIT: u64 = 8 * 1024 * 1024;
 /// Most bytes of all files in the archive of `tandem gather` together, because all are in memory at the same time.
 pub(crate) const ALL_LIMIT: u64 = 128 * 1024 * 1024;
-/// Longest time for one program whose output `tandem gather` collects.
+/// Longest time for each program that `tandem gather` runs to collect its output.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Most lines that are taken from a container's log.
 const LOG_LINES: &str = "20000";

@@ -170,7 +170,7 @@ pub(in crate::sim) fn settle(sim: &Sim, world: &mut World) {
     }
     for n in 0..2 {
         let is_off = world.bmc[1 - n] == Bmc::Honest && !world.nodes[1 - n].on;
-        // Under some mutants, the node takes a machine for off that is on. Then the time goes on, too.
+        // Under some mutants, the node takes a machine for off that is on. Then the time passes, too.
         let is_believed = is_taken_for_off(sim, world, n);
         if !runs(sim, world, n) || !is_off && !is_believed && !is_pending(world.lone[n]) {
             world.lone[n] = Lone::Looks;
