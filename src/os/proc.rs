@@ -40,14 +40,18 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
 }
 
 /// Reads a line of `/proc/PID/stat` such as `4711 (name) S 1 ...`. The name may contain any byte, and is cut after 15 bytes. After the
-/// last parenthesis come the state, the parent and, 18 fields later, the start time.
+/// last parenthesis come the state, the parent and, 16 and 18 fields later, the number of threads and the start time.
+///
+/// The state is that of the process's first thread, which ends at once when the process is killed. Another thread may still wait
+/// for a disk. So the process counts as ended only when no other thread is left.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Stat { has_ended: matches!(state, "Z" | "X"), started, parent })
+    let threads: u32 = fields.nth(15)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
+    Some(Stat { has_ended: matches!(state, "Z" | "X") && threads <= 1, started, parent })
 }
 
 /// The ticks per second of the start times in [`Stat`] (the kernel's `USER_HZ`). They are the same on every supported
@@ -262,9 +266,11 @@ fn is_listener_at(line: &[u8], path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns a line as in `/proc/PID/stat`, with a name, a state and a start time.
+    /// Returns a line as in `/proc/PID/stat`, with a name, a state and a start time. An ended process has one thread.
     fn line(name: &[u8], state: &str, started: &str) -> Vec<u8> {
-        let rest = format!(") {state} 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 {started} 11481088 1000");
+        let threads = if matches!(state, "Z" | "X") { 1 } else { 9 };
+        let rest =
+            format!(") {state} 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 {threads} 0 {started} 11481088 1000");
         [b"4711 (", name, rest.as_bytes()].concat()
     }
 
@@ -282,6 +288,13 @@ mod tests {
         for (state, has_ended) in [("R", false), ("S", false), ("D", false), ("T", false), ("Z", true), ("X", true)] {
             assert_eq!(parse_stat(&line(b"etcd", state, "1")).map(|stat| stat.has_ended), Some(has_ended), "{state}");
         }
+    }
+
+    /// Asserts that a killed process has not ended while one of its threads waits for a disk that does not answer.
+    #[test]
+    fn one_with_a_thread_left_has_not_ended() {
+        let line = String::from_utf8(line(b"etcd", "Z", "7")).unwrap().replace(" 20 0 1 0 7 ", " 20 0 2 0 7 ");
+        assert_eq!(parse_stat(line.as_bytes()), Some(Stat { has_ended: false, started: 7, parent: 1 }));
     }
 
     #[test]
