@@ -25,6 +25,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("corosync-quorumtool -s", SHOWS),
     ("crm_attribute --name etcd_primary --update NODE", No(CHOOSES)),
     ("df -h {}", SHOWS),
+    ("journalctl --no-pager --lines 50 --unit {}", No("these hosts have no systemd; virtual machines do")),
     ("openssl x509 -noout -enddate -in {}", SHOWS),
     ("pcs cluster start", No("pcs asks systemd to start it, which these hosts do not have")),
     ("pcs cluster start {}", No("the same")),

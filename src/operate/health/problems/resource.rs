@@ -65,8 +65,16 @@ fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
 pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     let Some(seen) = ResourceSeen::of(cluster) else { return cluster.pacemaker.is_absent() && node == cluster.here };
     let Some(etcd) = &seen.configuration.etcd else { return false };
-    let failed = latest(seen).iter().any(|failure| failure.resource == etcd.id && failure.node == node);
-    failed || view::is_disabled(etcd) || bans(seen, etcd).any(|(_, banned)| banned == node)
+    let failed = |id: &str| latest(seen).iter().any(|failure| failure.resource == id && failure.node == node);
+    // Pacemaker starts etcd after kubelet.
+    let waits_for_kubelet = seen.configuration.kubelet.as_ref().is_some_and(|kubelet| {
+        let runs = view::instance_on(seen.pacemaker, &kubelet.id, node).is_some_and(view::is_well);
+        failed(&kubelet.id) && !runs
+    });
+    failed(&etcd.id)
+        || waits_for_kubelet
+        || view::is_disabled(etcd)
+        || bans(seen, etcd).any(|(_, banned)| banned == node)
 }
 
 /// Returns whether the latest failure of etcd on `node` is a failed start.
@@ -203,11 +211,23 @@ fn failed(cluster: &Cluster, seen: ResourceSeen<'_>, failure: &Failure, found: &
         // The device's fault and the blocked resource are problems of their own.
     } else if task == "start" {
         let text = format!("{resource} does not start on {node}, the last time{}", failure_details(failure));
-        found.warning("start-failed", Some(node), text).typed(on(cluster, node, "tandem explain"));
+        let problem = found.warning("start-failed", Some(node), text);
+        match unit(seen, resource) {
+            Some(unit) => {
+                problem.typed(on(cluster, node, command!("journalctl --no-pager --lines 50 --unit {}", unit)));
+            }
+            None => problem.typed(on(cluster, node, "tandem explain")),
+        }
     } else {
         let text = format!("the {task} of {resource} on {node} failed{}", failure_details(failure));
         found.warning("operation-failed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));
     }
+}
+
+/// Returns the unit of systemd that the resource `id` is.
+fn unit<'a>(seen: ResourceSeen<'a>, id: &str) -> Option<&'a str> {
+    let instance = seen.pacemaker.resources.iter().find(|instance| instance.id == id)?;
+    instance.agent.strip_prefix("systemd:")
 }
 
 #[cfg(test)]
@@ -217,6 +237,40 @@ mod tests {
     use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
     use crate::base::Fact;
     use crate::operate::health::samples;
+
+    /// etcd is stopped because of it, and its agent has nothing to say about that.
+    #[test]
+    fn a_kubelet_that_does_not_start_is_told_with_its_journal_and_says_why_etcd_does_not_run() {
+        let told = |change: fn(&mut Configuration, &mut Pacemaker)| {
+            let mut cluster = samples::read("start-failed");
+            let (Fact::Known(configuration), Fact::Known(pacemaker)) =
+                (&mut cluster.configuration, &mut cluster.pacemaker)
+            else {
+                panic!("nothing is known")
+            };
+            let (id, agent) = ("kubelet".to_owned(), "systemd:kubelet".to_owned());
+            pacemaker.resources.push(Instance { id: id.clone(), agent: agent.clone(), ..Instance::default() });
+            configuration.kubelet = Some(Resource { id: id.clone(), agent, ..Resource::default() });
+            pacemaker.failures.iter_mut().for_each(|failure| failure.resource.clone_from(&id));
+            change(configuration, pacemaker);
+            let is_of_both = |id| ["start-failed", "etcd-stopped", "etcd-starting"].contains(&id);
+            let problems = of(&cluster).into_iter().filter(|problem| is_of_both(problem.id));
+            problems.map(|problem| (problem.id, problem.text, problem.command.unwrap_or_default())).collect::<Vec<_>>()
+        };
+        let problems = told(|_, _| {});
+        let [(id, text, command)] = &problems[..] else { panic!("{problems:?}") };
+        assert_eq!((*id, &**command), ("start-failed", "ssh node2 journalctl --no-pager --lines 50 --unit kubelet"));
+        assert!(text.starts_with("kubelet does not start on node2, the last time at "), "{text}");
+        let names_etcd = |problems: &[(&str, String, String)]| problems.iter().any(|(id, ..)| *id == "etcd-stopped");
+        let it_is_another = told(|configuration, _| configuration.kubelet = None);
+        assert!(names_etcd(&it_is_another), "{it_is_another:?}");
+        let it_runs = told(|_, pacemaker| {
+            for instance in pacemaker.resources.iter_mut().filter(|instance| instance.id == "kubelet") {
+                (instance.active, instance.nodes) = (true, vec!["node2".to_owned()]);
+            }
+        });
+        assert!(names_etcd(&it_runs), "{it_runs:?}");
+    }
 
     #[test]
     fn a_low_load_threshold_is_named_where_it_can_keep_etcd_from_starting_and_nowhere_else() {
