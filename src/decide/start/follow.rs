@@ -5,7 +5,9 @@ use super::disk_space;
 use super::launch::run;
 use super::published_state::joining_record;
 use super::put_back;
-use crate::decide::evidence::{Cib, DataDir, DataOwner, DurableState, Etcd, Evidence, Lineage, NodeName};
+use crate::decide::evidence::{
+    Cib, DataDir, DataOwner, DurableState, Etcd, Evidence, Lineage, NodeName, PublishedState,
+};
 use crate::decide::plan::{Effect, Phase, Plan, Progress, RunMode, Via};
 use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule};
 use crate::decide::running::membership;
@@ -125,7 +127,14 @@ fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
     });
     let note = Effect::WriteNote(DurableState { lineage: lineage.clone(), joins: true, of, ..DurableState::default() });
     let (mut effects, rule) = match disk {
-        DataDir::Blank => (vec![note], Rule::PeerServesAndThisNodeIsBlank),
+        DataDir::Blank => {
+            // An earlier join was cut off between its backup and its record, which still shows the lineage of the former data. A peer
+            // that starts again would wait for that history.
+            let is_stale = |record: &PublishedState| record.lineage.forks > 0 && record.lineage != lineage;
+            let is_left = cib.own_record.as_ref().is_some_and(is_stale);
+            let told = is_left.then(|| Effect::PublishRecord(joining_record(evidence, lineage)));
+            ([Some(note), told].into_iter().flatten().collect(), Rule::PeerServesAndThisNodeIsBlank)
+        }
         DataDir::Present(_) | DataDir::Broken { .. } => {
             let aside = if is_kept_for_good(evidence, disk, peer_etcd, cib) {
                 Effect::MoveHistoryAside

@@ -122,6 +122,31 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
     );
 }
 
+/// Asserts that a join publishes its record if an earlier one was cut off after its backup: the record in the CIB has the lineage of the
+/// data that was backed up, and the peer would wait for that history when it starts again.
+#[test]
+fn r1_a_join_that_was_cut_off_after_its_backup_publishes_its_record() {
+    let learner =
+        Member { id: 9, name: String::new(), peer_urls: vec!["https://node1:2380".to_owned()], is_learner: true };
+    let mut serving = etcd(PEER, Some(PEER), &[PEER], &[]);
+    serving.members.push(learner);
+    let publishes = |left: Lineage| {
+        let evidence = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
+        let mut evidence = evidence.cib_with(|cib| cib.lineage = forks(1, "node2"));
+        evidence.note = Fact::Known(DurableState { lineage: left, ..DurableState::default() });
+        evidence.peer_etcd = Fact::Known(serving.clone());
+        let own = evidence.published_state();
+        let evidence = evidence.cib_with(|cib| cib.own_record = own);
+        first(Request::Start, &evidence).effects.into_iter().find_map(|effect| match effect {
+            Effect::PublishRecord(record) => Some((record.lineage, record.joins)),
+            _ => None,
+        })
+    };
+    assert_eq!(publishes(forks(1, "node1")), Some((forks(1, "node2"), true)));
+    assert_eq!(publishes(forks(1, "node2")), None, "it is there already");
+    assert_eq!(publishes(Lineage::default()), None, "this node never ran standalone");
+}
+
 #[test]
 fn r1_a_stale_entry_with_our_address_is_removed_first() {
     let mut evidence = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
