@@ -126,7 +126,7 @@ fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
 
 /// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it.
 fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Plan {
-    if evidence.elapsed_ms > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
+    if progress.in_phase_ms(evidence.elapsed_ms) > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         let why = "our own record does not appear in it".to_owned();
         return evidence.refuse(Refusal::CibUnreadable { why });
     }
@@ -147,7 +147,9 @@ fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> P
     let is_news = evidence.cib.known().is_some_and(|cib| !cib.own_record.as_ref().is_some_and(is_of_this_boot));
     let record = evidence.published_state().filter(|_| is_news).map(Effect::PublishRecord);
     let because = Reason::Waiting(Wait::WayToBeFree { obstacle });
-    Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)
+    // The obstacle's etcd changes the data, so the record is published anew afterwards, and has its own time to become visible.
+    let progress = Progress { since_ms: evidence.elapsed_ms, ..progress.clone() };
+    Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress, because)
 }
 
 /// Decides a start by rules R2 to R4, because no etcd with a leader answers.

@@ -3,7 +3,7 @@
 use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Exit, Notice, Phase, Request, RunMode};
+use crate::decide::plan::{Effect, Exit, Next, Notice, Phase, Progress, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Wait};
 
 fn says(effects: &[Effect], notice: &Notice) -> bool {
@@ -244,6 +244,24 @@ fn a_start_waits_until_the_static_pod_is_gone_and_says_meanwhile_what_is_here() 
     assert_eq!(plan.because, Reason::Waiting(Wait::WayToBeFree { obstacle: Obstacle::StaticPod }));
     assert_eq!(exit(&first(Request::Start, &evidence.clone().after(595_000))), Some(Exit::Retriable));
     assert_eq!(exit(&first(Request::Probe, &evidence)), Some(Exit::NotRunning), "kubelet's etcd is not ours");
+}
+
+/// Asserts that a start which waited long for kubelet's etcd still publishes what that etcd left, instead of failing at once.
+#[test]
+fn what_a_static_pod_leaves_is_published_however_long_it_ran() {
+    let mut evidence = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[]));
+    evidence.elapsed_ms = 120_000;
+    evidence.local.obstacle = Some(Obstacle::StaticPod);
+    let waits = decide(Request::Start, &evidence, &Progress::default());
+    let Next::Reobserve { progress, .. } = waits.next else { panic!("{waits:?}") };
+    let mut evidence = evidence.cib_with(|cib| cib.own_record = None);
+    evidence.local.obstacle = None;
+    evidence.elapsed_ms += 1_000;
+    let publishes = decide(Request::Start, &evidence, &progress);
+    assert!(matches!(publishes.effects[..], [Effect::PublishRecord(_)]), "{publishes:?}");
+    evidence.elapsed_ms += 60_000;
+    let refused = decide(Request::Start, &evidence, &progress);
+    assert!(matches!(refused.because, Reason::Refused { refusal: Refusal::CibUnreadable { .. }, .. }), "{refused:?}");
 }
 
 #[test]
