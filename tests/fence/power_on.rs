@@ -159,7 +159,7 @@ fn reboot_counts_as_fenced_once_off_is_proven_even_if_on_fails() {
                 "{}",
                 output.stdout
             );
-            output.within(1.0, 20.0);
+            output.within(1.0, 28.0);
         },
     );
 }

@@ -171,7 +171,7 @@ fn no_answer_waits_for_an_own_bmc_that_is_slow_afterwards() {
     let bmcs = [shown(), shown()];
     bmcs[0].world().faults.push(Fault::always("DELETE", "Sessions", Misbehaviour::Silence));
     let output = call(&bmcs, 0, "off").run();
-    fenced(&output).within(1.0, 5.0);
+    fenced(&output).within(1.0, 8.0);
     assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (1, 0));
 }
 
