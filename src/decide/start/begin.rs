@@ -124,11 +124,12 @@ fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
     if serves { Plan { because: evidence.rule(Rule::AlreadyServing), ..plan } } else { plan }
 }
 
-/// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it.
+/// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it. The record is published with
+/// the refusal too, because a start that may not fail yet continues ([`paced`]), perhaps without an earlier publication.
 fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Plan {
     if progress.in_phase_ms(evidence.elapsed_ms) > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         let why = "our own record does not appear in it".to_owned();
-        return evidence.refuse(Refusal::CibUnreadable { why });
+        return Plan { effects, ..evidence.refuse(Refusal::CibUnreadable { why }) };
     }
     Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }

@@ -6,6 +6,7 @@ use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Wait};
+use crate::decide::timing::QUICK_FAILURES;
 
 const MONITOR_MS: u64 = 23_000;
 const NOTIFICATION_MS: u64 = 58_000;
@@ -149,6 +150,10 @@ fn a_start_whose_first_look_was_slow_publishes_its_record_all_the_same() {
     };
     assert!(publishes(looks_take(16_000)));
     assert!(!publishes(Pace::default()), "it does not appear");
+    // A start that failed often continues past the patience, and its first publication may come as late.
+    let late =
+        first(Request::Start, &unpublished.cib_with(|cib| cib.own_start_failures = QUICK_FAILURES).after(15_500));
+    assert_eq!((late.effects.len(), exit(&late)), (1, None), "{late:?}");
     let announced = Progress::enter(Phase::Announced, 0);
     let unseen = |pace| {
         let evidence = survivor(NOTIFICATION_MS, pace).announced().cib_with(|cib| cib.lineage = Lineage::default());
