@@ -65,7 +65,8 @@ fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
 pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     let Some(seen) = ResourceSeen::of(cluster) else { return cluster.pacemaker.is_absent() && node == cluster.here };
     let Some(etcd) = &seen.configuration.etcd else { return false };
-    let failed = |id: &str| latest(seen).iter().any(|failure| failure.resource == id && failure.node == node);
+    let latest = latest(seen);
+    let failed = |id: &str| latest.iter().any(|failure| failure.resource == id && failure.node == node);
     // Pacemaker starts etcd after kubelet.
     let waits_for_kubelet = seen.configuration.kubelet.as_ref().is_some_and(|kubelet| {
         let runs = view::instance_on(seen.pacemaker, &kubelet.id, node).is_some_and(view::is_well);
