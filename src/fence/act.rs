@@ -134,7 +134,10 @@ impl<'a> Actor<'a> {
             }
             if let Some(allowed) = self.bmc.allowed(host).filter(|allowed| !allowed.iter().any(|one| one == "ForceOff"))
             {
-                log::warn!("{path} does not list ForceOff, which fencing needs, but only {}", allowed.join(", "));
+                log::warn!(
+                    "{path} lists the reset types {}, and not ForceOff, which fencing needs",
+                    allowed.join(", ")
+                );
             }
         }
         Ok(Ending::success(""))
@@ -191,7 +194,7 @@ impl<'a> Actor<'a> {
         for at in 0..self.hosts.len() {
             let proof = self.reading_of_proof(at);
             if let Err(failure) = self.pursue_after(proof, at, Goal::On, limits) {
-                log::warn!("the node is fenced, but it could not be powered on again: {failure}");
+                log::warn!("the node is fenced and could not be powered on again: {failure}");
                 trouble = Some(failure);
             }
         }
@@ -209,7 +212,7 @@ impl<'a> Actor<'a> {
             let Some(host) = self.hosts.get_mut(at) else { continue };
             for reset_type in &types {
                 let answer = self.bmc.reset(host, reset_type)?;
-                log::info!("{reset_type} was accepted ({})", answer.status);
+                log::info!("{}: {reset_type} was accepted ({})", host.path().unwrap_or_default(), answer.status);
             }
         }
         Ok(Ending::success("Success: Diagnostic interrupt sent"))
@@ -325,7 +328,7 @@ impl<'a> Actor<'a> {
             }
             Ok(system) => Event::Read { power: system.power, last_reset: system.last_reset, is_there: true },
             Err(missing) if missing.kind == FailureKind::NoSuchSystem && self.config.missing_as_off => {
-                log::info!("{missing}; missing_as_off takes it as off");
+                log::info!("the system counts as off, because missing_as_off is set: {missing}");
                 let power = Power::Known(PowerWord::Off, "Off".to_owned());
                 Event::Read { power, last_reset: None, is_there: false }
             }
@@ -366,7 +369,7 @@ impl<'a> Actor<'a> {
                     failure.text =
                         format!("{failure}; the reset type was {reset_type}, the allowed ones are {allowed}");
                 }
-                log::info!("{reset_type} was not accepted: {failure}");
+                log::info!("{}: {reset_type} was not accepted: {failure}", host.path().unwrap_or_default());
                 Event::Refused(failure)
             }
         }
@@ -390,9 +393,9 @@ fn conclude(goal: Goal, path: Option<&str>, history: &[Moment]) {
     let readings = history.iter().filter(|moment| matches!(moment.event, Event::Read { .. })).count();
     let took = history.last().map_or(0.0, |moment| moment.at.as_secs_f64());
     let path = path.unwrap_or("a system that is not there");
-    log::info!("{goal:?} proven: system={path} seconds={took:.1} resets={resets} readings={readings}");
+    log::info!("system={path}: {goal:?} is proven: seconds={took:.1} resets={resets} readings={readings}");
     if plan::came_back(history) && goal == Goal::Off {
-        log::warn!("the system came back by itself in between; is there a power restore policy?");
+        log::warn!("system={path}: the system was off and came back by itself (is there a power restore policy?)");
     }
 }
 

@@ -112,7 +112,7 @@ impl Contest {
                     self.ask(open, READ_LIMIT, Board::read, |site| RaceEvent::Listed(site, None));
                 }
                 RaceStep::Lower => {
-                    log::info!("race: {}; withdrawing", self.seen());
+                    log::info!("race: this node withdraws: {}", self.seen());
                     self.lower(deadline)?;
                     self.race = self.race.after(RaceEvent::Lowered);
                 }
@@ -123,7 +123,7 @@ impl Contest {
                 }
                 RaceStep::Reset { proven } => {
                     let took = deadline.elapsed().saturating_sub(began).as_millis();
-                    log::info!("race: this node resets: both lists decided it: {proven}; {took} ms");
+                    log::info!("race: this node resets after {took} ms: both lists decided the race: {proven}");
                     self.is_won = true;
                 }
             }
@@ -166,7 +166,7 @@ impl Contest {
         if deadline.left() < time + RESERVE {
             return Err(self.out_of_time());
         }
-        let line = format!("race: {}; waiting {:.1} s with the marks up", self.seen(), time.as_secs_f64());
+        let line = format!("race: this node waits {:.1} s with the marks up: {}", time.as_secs_f64(), self.seen());
         if !is_withdrawn && line != self.logged {
             log::info!("{line}");
             self.logged = line;
@@ -198,7 +198,7 @@ impl Contest {
     /// Describes for the log why this node may not reset yet.
     fn seen(&self) -> String {
         let of = |lane: &Lane| match (&lane.last().rival, &lane.last().why) {
-            _ if lane.is_busy() => Some(format!("{}: its answer is late", lane.address())),
+            _ if lane.is_busy() => Some(format!("{} has not answered yet", lane.address())),
             (Some(rival), _) => Some(format!("{} has a mark of the other node, {rival}", lane.address())),
             (None, Some(why)) => Some(format!("{}: {why}", lane.address())),
             (None, None) => None,
@@ -268,7 +268,9 @@ impl Contest {
     /// Deletes this agent's mark sessions at the end of the action. Keeps them if a reset is still under way.
     pub(super) fn end(&mut self) {
         if self.handle.keeps_marks() {
-            log::warn!("race: the marks stay until their sessions end, as a reset was sent and its end is not known");
+            log::warn!(
+                "race: this node's marks are kept until their sessions end, because the outcome of a sent reset is not known"
+            );
             return;
         }
         if self.is_untidy {
@@ -281,7 +283,7 @@ impl Contest {
         for lane in [&mut self.target, &mut self.own] {
             lane.wait(patience.left());
             if lane.is_busy() {
-                log::warn!("race: a session may stay on {}: its answer is late", lane.address());
+                log::warn!("race: a session may be left on {}, which has not answered yet", lane.address());
             }
         }
     }

@@ -48,7 +48,7 @@ impl FenceWait {
         self.end = Some(Deadline::after(wait));
         if let Some(seconds) = seconds {
             log::info!(
-                "this node holds no vote ({}={seconds}): waiting {:.0} s, in which the other node may fence it",
+                "this node holds no vote ({}={seconds}) and waits {:.0} s, so that the other node may fence first",
                 self.name,
                 wait.as_secs_f64()
             );
@@ -66,7 +66,7 @@ fn ask(name: &str) -> Option<u64> {
     match Programs::default().run("attrd_updater", &["--query", "--name", name], PATIENCE) {
         Ok(output) => seconds(&output.stdout),
         Err(error) => {
-            log::debug!("{name} is not known here, so nothing is waited for: {error}");
+            log::debug!("the node attribute {name} cannot be read, so this action does not wait: {error}");
             None
         }
     }

@@ -198,7 +198,7 @@ fn connect(
     let trace = trace::open(debug_file);
     let fetched = password::fetch(&config.password, deadline.left()).map_err(Error::Here)?;
     if matches!(config.action, Action::Off | Action::Reboot) && !config.timing.delay.is_zero() {
-        log::info!("waiting {} s before fencing, as delay says", config.timing.delay.as_secs());
+        log::info!("this action waits {} s before fencing, because delay is set", config.timing.delay.as_secs());
         deadline.sleep(config.timing.delay);
     }
     let scrubber = Scrubber::default();

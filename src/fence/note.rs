@@ -189,7 +189,7 @@ pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
 pub(super) fn write_all(directory: &Path, notes: &[Noted], makes_all: bool) {
     for noted in notes {
         if let Err(error) = write(directory, noted, makes_all) {
-            log::debug!("what was found is not written down in {}: {error}", directory.display());
+            log::debug!("the BMC's note cannot be written in {}: {error}", directory.display());
         }
     }
 }

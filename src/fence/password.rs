@@ -58,7 +58,7 @@ fn from_file(path: &Path) -> Result<Fetched, String> {
     let cannot = |why: String| format!("password_file {}: {why}", path.display());
     let file = std::fs::File::open(path).map_err(|error| cannot(error.to_string()))?;
     if file.metadata().is_ok_and(|data| data.permissions().mode() & 0o077 != 0) {
-        log::warn!("{}", cannot("others can read it; chmod 600 would be right".to_owned()));
+        log::warn!("{}", cannot("other users can read the file; its mode should be 600".to_owned()));
     }
     let identity = Identity::of(&file).ok();
     let limited = file.take(u64::try_from(FILE_LIMIT).unwrap_or(u64::MAX));

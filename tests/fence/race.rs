@@ -88,7 +88,7 @@ fn a_dead_node_costs_no_wait_and_leaves_nothing() {
     let bmcs = [shown(), shown()];
     let output = call(&bmcs, 1, "off").run();
     fenced(&output);
-    assert!(output.stderr.contains("both lists decided it: true") && waits(&output) == 0, "{output:?}");
+    assert!(output.stderr.contains("both lists decided the race: true") && waits(&output) == 0, "{output:?}");
     assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
     let opened = |server: &Server| server.world().sessions_opened;
     assert_eq!((opened(&bmcs[0]), opened(&bmcs[1])), (1, 1));

@@ -45,7 +45,7 @@ fn a_learner_waits_and_then_fences() {
         executable::script(&fake, &says("5"));
         let waited = off(call());
         waited.within(5.0, 10.0);
-        assert!(waited.stderr.contains("this node holds no vote (etcd_fence_wait=5): waiting"), "{waited:?}");
+        assert!(waited.stderr.contains("this node holds no vote (etcd_fence_wait=5) and waits"), "{waited:?}");
         off(call().set("wait_attribute", "none")).within(0.0, 4.0);
         // The other attribute does not exist.
         off(call().set("wait_attribute", "yields")).within(0.0, 4.0);

@@ -146,7 +146,9 @@ impl Board {
         let left = std::mem::take(&mut self.left);
         for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
             if let Err(failure) = self.marks.delete(&other.path) {
-                log::info!("race: a mark of the other node stays until its session ends: {failure}");
+                log::info!(
+                    "race: a mark of the other node cannot be deleted and is kept until its session ends: {failure}"
+                );
             }
         }
         self.marks.lower();
