@@ -65,7 +65,7 @@ pub(super) fn keep(env: &Env, code: Code) {
     let Some(process) = process::remembered(&process_path) else { return };
     let last = RecentMonitor { at: clock::boot_nanoseconds(), asked: env.asked(), process, promoted };
     if let Err(error) = state_file::write(&path(env), &last) {
-        log::debug!("the next monitor is a whole one: {error}");
+        log::debug!("this monitor's result cannot be written, so the next monitor is a full one: {error}");
     }
 }
 

@@ -138,7 +138,7 @@ impl Rounds<'_> {
         if recovers {
             self.context.programs.pace().note_postponed(true);
         }
-        log::warn!("{why}; the next monitor goes on");
+        log::warn!("{why}; the next monitor continues");
         answered(exit, || why.to_owned())
     }
 
@@ -147,7 +147,7 @@ impl Rounds<'_> {
     fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Answered> {
         self.failures += 1;
         if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
-            log::warn!("{error}; looking again");
+            log::warn!("{}: an effect failed and is retried at the next observation: {error}", self.request);
             self.context.deadline.sleep(pause);
             if !self.context.deadline.has_passed() {
                 return None;
@@ -158,7 +158,7 @@ impl Rounds<'_> {
         {
             return Some(self.left_to_the_next_one(exit, &error.to_string()));
         }
-        log::error!("{error}");
+        log::error!("{}: an effect failed: {error}", self.request);
         Some(Answered::failed(Code::Generic, error.to_string()))
     }
 
@@ -169,7 +169,9 @@ impl Rounds<'_> {
         }
         if let Some(exit) = when_over {
             let so_far = self.watch.last_because.as_ref().map_or_else(String::new, |because| format!(" ({because})"));
-            return Some(self.left_to_the_next_one(exit, &format!("this action has no time for another look{so_far}")));
+            return Some(
+                self.left_to_the_next_one(exit, &format!("this action has no time for another observation{so_far}")),
+            );
         }
         let why = out_of_time(self.context.budget, self.watch.last_because.as_ref());
         self.watch.failed_for_want_of_time();

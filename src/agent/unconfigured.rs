@@ -112,7 +112,7 @@ fn stop_at(place: &Place<'_>) -> Result<(), String> {
     if place.is_gone() == Ok(true) {
         return Ok(());
     }
-    log::warn!("a parameter is wrong, and etcd is stopped all the same");
+    log::warn!("etcd is stopped despite a wrong parameter");
     end(place);
     let began = Instant::now();
     loop {
@@ -138,8 +138,8 @@ fn end(place: &Place<'_>) {
         podman::stop_surely(place.programs, &place.container_lock, &place.name, GRACE);
     }
     match place.data_dir().map(|data_dir| data_dir::end_holders(data_dir, GRACE, &place.is_in_a_container)) {
-        Some(Ok(ended)) if ended > 0 => log::warn!("{ended} etcd process that podman did not end was ended"),
-        Some(Err(error)) => log::warn!("{error}"),
+        Some(Ok(ended)) if ended > 0 => log::warn!("etcd's processes that podman did not end were ended: {ended}"),
+        Some(Err(error)) => log::warn!("the processes that hold etcd's data cannot be ended: {error}"),
         _ => {}
     }
 }

@@ -93,7 +93,7 @@ fn peer_ip(context: &Context) -> Option<IpAddr> {
 fn own_addresses() -> Option<Vec<IpAddr>> {
     let interfaces = nix::ifaddrs::getifaddrs();
     if let Err(error) = &interfaces {
-        log::debug!("this machine's addresses are not known: {error}");
+        log::debug!("this machine's addresses cannot be read: {error}");
     }
     let addresses = interfaces.ok()?.filter_map(|interface| {
         let address = interface.address?;

@@ -21,7 +21,10 @@ pub(super) fn settle(directory: &Path, resource: &str) -> io::Result<()> {
         return Err(io::Error::other("it belongs to another user"));
     }
     if metadata.mode() & OTHERS_WRITE != 0 {
-        log::warn!("{}: other users could write in it, and no longer can", directory.display());
+        log::warn!(
+            "the directory {} was writable for other users, and only its owner may write there now",
+            directory.display()
+        );
         fs::set_permissions(directory, Permissions::from_mode(metadata.mode() & 0o7777 & !OTHERS_WRITE))?;
     }
     let files = [
@@ -34,7 +37,7 @@ pub(super) fn settle(directory: &Path, resource: &str) -> io::Result<()> {
     ];
     for path in files.map(|path| path(directory, resource)) {
         if fs::symlink_metadata(&path).is_ok_and(|found| found.uid() != own) {
-            log::warn!("{}: deleted, as another user wrote it", path.display());
+            log::warn!("the file {} was written by another user and is deleted", path.display());
             fs::remove_file(&path)?;
         }
     }

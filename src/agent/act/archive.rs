@@ -24,7 +24,7 @@ pub(super) fn keep_previous(context: &Context) {
         Err(error) => log::warn!("container '{name}' is replaced and cannot be kept as '{previous}': {error}"),
     }
     if let Err(why) = keep_configuration(context) {
-        log::warn!("its configuration is not kept: {why}");
+        log::warn!("container '{name}' is replaced and its configuration cannot be kept: {why}");
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, image.name);
     // Without the record, the next start only lacks one of its proofs.
     if let Err(error) = data_mount::keep(&context.data_mount_path, context.data_dir()) {
-        log::warn!("{}: {error}", context.data_mount_path.display());
+        log::warn!("the mount of etcd's data cannot be recorded in {}: {error}", context.data_mount_path.display());
     }
     if let Some(container) = podman::inspect(programs, &params.name)? {
         if container.state.running {
@@ -80,7 +80,7 @@ fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     match podman::start(programs, &context.container_lock, name, deadline) {
         Ok(()) => Ok(true),
         Err(error @ podman::Error::Failed { .. }) if podman::storage_is_damaged(programs, name) => {
-            log::warn!("{error}; the storage of container '{name}' is damaged: making it anew");
+            log::warn!("the storage of container '{name}' is damaged, and a new container is made: {error}");
             Ok(false)
         }
         Err(error) => Err(error.into()),

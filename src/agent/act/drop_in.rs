@@ -27,7 +27,7 @@ pub(crate) fn write(context: &Context, id: &str) {
     if Path::new(SYSTEMD_RUNS).is_dir()
         && let Err(error) = reload(&context.programs)
     {
-        log::warn!("systemd does not take the container's drop-ins: {error}");
+        log::warn!("systemd's drop-ins for the container cannot be loaded: {error}");
     }
 }
 

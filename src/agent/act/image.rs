@@ -59,10 +59,10 @@ fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
     if !params.allow_pull {
         return Err(Error::Unusable(format!("image {image} is not on this node: type 'podman pull {image}'")));
     }
-    log::info!("pulling {image}");
+    log::info!("image {image} is being pulled");
     podman::pull(programs, image, &params.authfile, within).map_err(|error| {
         // podman's own message is long, and Pacemaker cuts an exit reason after 127 characters.
-        log::error!("{error}");
+        log::error!("image {image} cannot be pulled: {error}");
         Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
     })?;
     podman::image_id(programs, image, Question::Podman)?
@@ -76,7 +76,7 @@ pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Err
     if podman::image_id(&context.programs, id, Question::Podman).ok().flatten().is_none() {
         return Err(why);
     }
-    log::warn!("{why}; until then etcd starts from the image that it ran from, {name}");
+    log::warn!("etcd starts from the image of its last container, {name}: {why}");
     let version = known_version(&context.programs, id, id);
     Ok(Image { name: name.clone(), id: id.clone(), version })
 }
@@ -98,7 +98,9 @@ pub(super) fn prepare(context: &Context) {
         Ok(id) => {
             known_version(&context.programs, image, &id);
         }
-        Err(error) => log::warn!("{error}; etcd runs on from the image that it has"),
+        Err(error) => log::warn!(
+            "image {image} cannot be prepared for the next start, and the running etcd keeps its image: {error}"
+        ),
     }
 }
 
@@ -111,7 +113,7 @@ fn known_version(programs: &Programs, image: &str, id: &str) -> Version {
         log::warn!("etcd {version} of {image}: {defect}");
     }
     if let Err(error) = image_versions::keep(id, version) {
-        log::debug!("the version of etcd in {image} is not kept: {error}");
+        log::debug!("the version of etcd in {image} cannot be recorded: {error}");
     }
     version
 }
@@ -119,11 +121,11 @@ fn known_version(programs: &Programs, image: &str, id: &str) -> Version {
 fn asked(programs: &Programs, image: &str) -> Option<Version> {
     match podman::version_of(programs, image, "etcd") {
         Ok(printed) => Version::parse(&printed).or_else(|| {
-            log::warn!("{image} does not tell the version of its etcd: taking it for a 3.{}", ASSUMED.minor);
+            log::warn!("image {image} reports no version of etcd, and the agent assumes 3.{}", ASSUMED.minor);
             None
         }),
         Err(error) => {
-            log::warn!("{image} does not tell the version of its etcd ({error}): taking it for a 3.{}", ASSUMED.minor);
+            log::warn!("image {image} reports no version of etcd, and the agent assumes 3.{}: {error}", ASSUMED.minor);
             None
         }
     }

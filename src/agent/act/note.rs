@@ -42,7 +42,7 @@ pub(super) fn move_history_aside(context: &Context) -> Result<(), Error> {
     let note = own_dir::read::<DurableState>(context.data_dir(), own_dir::NOTE).known().cloned().unwrap_or_default();
     let kept = KeptHistory::of(note, context.peer.as_ref().map(|peer| peer.name.clone()));
     if let Some(path) = data_dir::move_history_aside(context.data_dir(), &kept)? {
-        log::warn!("this node's own history is kept as {} until you delete it", path.display());
+        log::warn!("this node's own history is kept as {} until an operator deletes it", path.display());
     }
     Ok(())
 }

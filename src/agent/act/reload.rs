@@ -11,6 +11,6 @@ pub fn reload(context: &Context) {
     image::prepare(context);
     let score = context.params.oom;
     if let Err(error) = process.set_oom_score(score) {
-        log::warn!("etcd's OOM score stays as it is: oom_score_adj={score}: {error}");
+        log::warn!("etcd's OOM score cannot be set to oom_score_adj={score}: {error}");
     }
 }

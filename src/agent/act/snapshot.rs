@@ -24,10 +24,12 @@ pub(super) fn keep(context: &Context, aside: &Path) {
     });
     match kept {
         Ok((name, directory)) => {
-            log::info!("its database is kept as {}, too", location.join(name).display());
+            log::info!("the database of {} is also kept as {}", aside.display(), location.join(name).display());
             prune(&directory, keep);
         }
-        Err(error) => log::warn!("its database is not kept in {}: {error}", location.display()),
+        Err(error) => {
+            log::warn!("the database of {} cannot be kept in {}: {error}", aside.display(), location.display());
+        }
     }
 }
 
@@ -49,7 +51,7 @@ fn prune(directory: &Dir, keep: usize) {
     let surplus = copies.len().saturating_sub(keep);
     for old in copies.iter().take(surplus) {
         if let Err(error) = directory.remove(old) {
-            log::warn!("{} stays: {error}", directory.path().join(old).display());
+            log::warn!("the old copy {} cannot be deleted: {error}", directory.path().join(old).display());
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
     let ended =
         data_dir::end_holders(context.data_dir(), context.deadline.at_most(grace), &process::is_in_a_container)?;
     if ended > 0 {
-        log::warn!("{ended} etcd process that podman did not end was ended");
+        log::warn!("etcd's processes that podman did not end were ended: {ended}");
     }
     Ok(())
 }

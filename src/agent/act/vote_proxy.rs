@@ -17,13 +17,13 @@ pub(super) fn vote_proxy(context: &Context, vote: &DeadVote) -> Result<(), Error
     match peer::vote_proxy(&context.peer_place(), &wish, time.budget()) {
         Ok(taken) => {
             pace.answered(Question::VoteProxy, time.elapsed());
-            log::info!("voted in the place of member {dead:x}: {taken}");
+            log::info!("the vote of member {dead:x} was cast: {taken}");
         }
         Err(given_up) => {
             if time.has_passed() {
                 pace.too_late(Question::VoteProxy, time.elapsed());
             }
-            log::warn!("the vote of member {dead:x} is not cast, or in vain: {given_up}");
+            log::warn!("the vote of member {dead:x} was not cast or had no effect: {given_up}");
             return Ok(());
         }
     }

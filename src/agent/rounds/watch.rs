@@ -109,7 +109,7 @@ impl<'a> Watch<'a> {
         let (progress, plan) = (round.progress.clone(), round.decision.plan.clone());
         let entry = Entry::new(self.request, progress, round.evidence.clone(), plan, outcome);
         if let Err(error) = decision_log::append(directory, &self.context.resource, &entry) {
-            log::debug!("this decision is not kept: {error}");
+            log::debug!("this decision cannot be recorded: {error}");
         }
     }
 
@@ -203,7 +203,7 @@ fn warn_of_a_machine(evidence: &Evidence, plan: &Plan) {
     if let Fact::Unknown(why) = &evidence.local.machine_is_deleted
         && adds
     {
-        log::warn!("{why}; its node is added to etcd as if it were not");
+        log::warn!("a node is added to etcd although OpenShift may be deleting its Machine: {why}");
     }
 }
 

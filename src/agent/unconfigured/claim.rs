@@ -17,8 +17,10 @@ pub(in crate::agent) fn give_up_the_claim(env: &Env, programs: &Programs) {
     let Err(why) = give_up(env, programs) else { return };
     // A node without a memory has run no voter since its boot, so it has no claim that Pacemaker would still have.
     match state_file::read::<BootState>(&memory_path(env)) {
-        Fact::Absent => log::debug!("whether this node claims to run standalone was not read: {why}"),
-        _ => log::warn!("this node's claim to run standalone stays, and the other node may wait for this one: {why}"),
+        Fact::Absent => log::debug!("this node's claim to run standalone cannot be read: {why}"),
+        _ => log::warn!(
+            "this node's claim to run standalone cannot be given up, and the peer may wait for this node: {why}"
+        ),
     }
 }
 

@@ -74,7 +74,7 @@ fn storage_is_damaged(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["mv", layer, &format!("{layer}.away")])?;
     lab.event(&format!("the container of {node} has lost its layer"));
     host::must(lab, node, &["kill", "-9", &pid])?;
-    steps::wait_said(lab, node, from, "is damaged: making it anew", Duration::from_secs(90))?;
+    steps::wait_said(lab, node, from, "is damaged, and a new container is made", Duration::from_secs(90))?;
     comes_back(lab, node)?;
     host::must(lab, node, &["rm", "-rf", &format!("{layer}.away")]).map(drop)
 }
