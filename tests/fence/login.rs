@@ -119,7 +119,7 @@ fn a_session_that_says_nothing_is_told_of() {
     let server = Server::with_world(World { session_says: SessionSays::Nothing, ..accessible_by(Access::Session) });
     let output = Call::new(&server, "off").set("verbose", "1").run();
     assert_eq!((output.code, sessions(&server)), (0, (1, 1)), "{output:?}");
-    assert!(output.stderr.contains("the BMC does not say where the session is"), "{output:?}");
+    assert!(output.stderr.contains("the BMC does not name the session's path"), "{output:?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn move_history_aside(dir: &Path, kept: &KeptHistory) -> Result<Option<PathB
         // Without this file the fork can only be found by comparing the two histories. A full disk must not keep a node from its
         // peer.
         if let Err(error) = kept.write(member) {
-            log::warn!("{} does not keep where it parted from the other history: {error}", member.path().display());
+            log::warn!("the fork from the other history cannot be recorded in {}: {error}", member.path().display());
         }
     })
 }
@@ -201,7 +201,7 @@ pub(super) fn next_name(dir: &Dir, prefix: &str, label: &str) -> Result<String, 
 /// A failure is only logged, because the requested change is complete.
 pub(super) fn prune(dir: &Dir, prefix: &str, keep: usize, made: &str) {
     if let Err(error) = try_prune(dir, prefix, keep, Some(made)) {
-        log::warn!("old backups stay: {error}");
+        log::warn!("old backups cannot be deleted: {error}");
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn end(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) ->
         holders(dir)?.into_iter().partition(|pid| *pid > 1 && !spared.contains(pid) && is_ours(*pid));
     for pid in others {
         log::warn!(
-            "{} is locked, and process {pid} of no container has the data open: it is left alone",
+            "process {pid} of no container has etcd's data open and is not ended: {} is locked",
             locked.display()
         );
     }

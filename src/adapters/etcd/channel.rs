@@ -49,7 +49,7 @@ impl BalancedChannelBuilder for Builder {
                         Ok(endpoint) => Change::Insert(uri, endpoint),
                         // This client's own identity was read before, so an endpoint cannot fail because of it.
                         Err(error) => {
-                            log::warn!("{uri}: {error}");
+                            log::warn!("etcd's endpoint {uri} cannot be used: {error}");
                             continue;
                         }
                     },

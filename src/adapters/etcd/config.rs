@@ -122,7 +122,7 @@ fn others(settings: &Settings) -> Vec<(String, Value)> {
         openshift.iter().chain(DEFAULTS).filter_map(|text| settings::parse(text).ok()).collect();
     let (lines, unknown) = settings::render(settings.settings.iter().chain(&defaults), settings.version);
     if !unknown.is_empty() {
-        log::info!("etcd {} does not know {}: left out", settings.version, unknown.join(", "));
+        log::info!("etcd {} does not know the settings {}, which are omitted", settings.version, unknown.join(", "));
     }
     lines
 }

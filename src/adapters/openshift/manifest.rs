@@ -165,7 +165,7 @@ fn take(name: &str, value: &str) -> Vec<Setting> {
         // The environment also has variables that only look like settings, such as ETCD_STATIC_POD_VERSION.
         Err(settings::Error::Unknown(_)) => None,
         Err(error) => {
-            log::warn!("the pod manifest's {error}: left out");
+            log::warn!("the pod manifest has an invalid setting, which is omitted: {error}");
             None
         }
     };

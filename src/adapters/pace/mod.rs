@@ -148,7 +148,7 @@ impl Pace {
             Fact::Known(kept) => kept,
             Fact::Absent | Fact::NotAsked => Kept::default(),
             Fact::Unknown(why) => {
-                log::debug!("how long things take here is measured anew: {why}");
+                log::debug!("the durations of this machine cannot be read and are measured again: {why}");
                 Kept::default()
             }
         };
@@ -289,7 +289,7 @@ impl Pace {
         if let Some(path) = &self.path
             && let Err(error) = state_file::write(path, kept)
         {
-            log::debug!("how long things take here is not kept: {error}");
+            log::debug!("the durations of this machine cannot be recorded: {error}");
         }
     }
 

@@ -92,7 +92,7 @@ impl ContainerLock {
         while !deadline.has_passed() && self.take() == Fact::Known(true) {
             for pid in proc::holders(&BTreeSet::from([file]))? {
                 if ended.insert(pid) {
-                    log::warn!("ending process {pid}, which an earlier action left behind");
+                    log::warn!("process {pid} was left behind by an earlier action and is ended");
                 }
                 // A process that has ended meanwhile is the wanted result.
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);

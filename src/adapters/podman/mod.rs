@@ -206,7 +206,9 @@ pub fn run(
     all.extend_from_slice(args);
     match launch(programs, container_lock, "run", &all, deadline) {
         Err(Error::Failed { code: PODMAN_FAILED, complaint, .. }) => {
-            log::warn!("podman run failed ({complaint}): removing what its storage may hold of '{name}', once");
+            log::warn!(
+                "podman run failed, and the storage of container '{name}' is removed before one more attempt: {complaint}"
+            );
             let _ = change(programs, container_lock, &["rm", "--storage", name], Question::PodmanChange)?;
             launch(programs, container_lock, "run", &all, deadline)
         }
@@ -261,12 +263,12 @@ pub fn stop(programs: &Programs, container_lock: &ContainerLock, name: &str, gra
 /// checks whether etcd has ended.
 pub fn stop_surely(programs: &Programs, container_lock: &ContainerLock, name: &str, grace: Duration) {
     let Err(error) = stop(programs, container_lock, name, grace) else { return };
-    log::warn!("{error}; ending etcd's process without podman");
+    log::warn!("container '{name}' cannot be stopped by podman, and its processes are ended without podman: {error}");
     // A podman that does not answer would use up the time of all later steps.
     if !error.is_too_late()
         && let Err(error) = stop_without_podman(programs, container_lock, name, grace)
     {
-        log::warn!("{error}; podman keeps the container");
+        log::warn!("container '{name}' cannot be removed: {error}");
     }
 }
 
@@ -281,7 +283,7 @@ fn stop_without_podman(
     match inspect(programs, name) {
         Ok(None) => return Ok(()),
         Ok(Some(container)) => process::end_container(&container.id, grace),
-        Err(error) => log::debug!("{error}"),
+        Err(error) => log::debug!("container '{name}' cannot be inspected: {error}"),
     }
     succeeded("rm", change(programs, container_lock, &["rm", "--force", name], Question::PodmanChange)?).map(drop)
 }
@@ -303,7 +305,7 @@ fn succeeded(verb: &'static str, output: Output) -> Result<String, Error> {
     }
     let complaint = cause::root_cause(output.complaint());
     if !output.complaint().ends_with(&complaint) {
-        log::debug!("podman {verb} said: {}", output.complaint());
+        log::debug!("podman {verb} reported: {}", output.complaint());
     }
     Err(Error::Failed { verb, code: output.code, complaint })
 }

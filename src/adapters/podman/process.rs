@@ -79,7 +79,7 @@ pub fn remember(path: &Path, pid: i32) {
 
 fn record(path: &Path, recorded: Recorded) {
     if let Err(error) = state_file::write(path, &recorded) {
-        log::debug!("etcd's process is not written down: {error}");
+        log::debug!("etcd's process cannot be recorded: {error}");
     }
 }
 

@@ -122,7 +122,10 @@ impl Bmc {
         let place = if let Some(target) = &action.target {
             self.service.follow(&found.place, target)?
         } else {
-            log::info!("{} names no target for its Reset action; using the standard's", found.place.path);
+            log::info!(
+                "{} names no target for the Reset action, so the agent uses the standard target",
+                found.place.path
+            );
             let path = format!("{}/Actions/ComputerSystem.Reset", found.place.path.trim_end_matches('/'));
             Location { path, ..found.place.clone() }
         };
@@ -197,7 +200,7 @@ impl Bmc {
             .map(ToString::to_string)
             .collect();
         if types.is_empty() {
-            log::info!("none of {} is listed as allowed; trying nevertheless", best.join(", "));
+            log::info!("the reset types {} are not listed as allowed, and are tried nevertheless", best.join(", "));
             types = best.iter().map(ToString::to_string).collect();
         }
         types

@@ -172,7 +172,7 @@ fn choose(service: &mut Service, collection: &Location, pointer: &Pointer) -> Re
         return Err(Failure::new(FailureKind::WrongSystem, "the chosen system is not on the list"));
     };
     if let Some(system) = candidate.system {
-        log::debug!("chose the system {}", place.path);
+        log::debug!("system {} was chosen", place.path);
         return Ok(Found { place, system });
     }
     // The system was chosen by its URI, but could not be read a moment ago. Now the reason counts.

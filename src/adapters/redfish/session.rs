@@ -208,7 +208,7 @@ pub(super) fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(session) = slot.take() else { return };
     let Some(place) = &session.place else {
-        log::warn!("the BMC does not say where the session is, so it stays open until it has been idle long enough");
+        log::warn!("the BMC does not name the session's path, so the session is not deleted and ends once idle");
         return;
     };
     let farewell = client.briefly();
