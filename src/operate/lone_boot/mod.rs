@@ -270,7 +270,7 @@ fn record(context: &Context, look: &Look, outcome: &Result<(), Failure>) {
     let outcome = outcome.as_ref().map_or_else(|Failure(why)| why.clone(), |()| "done".to_owned());
     let entry = Entry::new(Request::LoneBoot, Progress::default(), look.evidence.clone(), look.plan.clone(), outcome);
     if let Err(error) = decision_log::append(Path::new(decision_log::DIRECTORY), &context.resource, &entry) {
-        log::debug!("this decision is not kept: {error}");
+        log::debug!("this decision cannot be recorded: {error}");
     }
 }
 

@@ -181,7 +181,7 @@ pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl Fn
 pub fn tell(directory: &Path, told: Option<Told>) {
     let Some((event, repeat)) = told else { return };
     if let Err(error) = append_within(directory, event, repeat, PATIENCE) {
-        log::debug!("this event is not kept: {error}");
+        log::debug!("this event cannot be recorded: {error}");
     }
 }
 
