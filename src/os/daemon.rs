@@ -50,7 +50,7 @@ pub(crate) fn lock_memory() {
 /// Makes a panic of any thread end the process at once. The kernel then closes the watchdog device without `V`, and the machine resets.
 pub(crate) fn abort_at_a_panic() {
     std::panic::set_hook(Box::new(|panic| {
-        log::error!("a bug: {panic}; the machine resets");
+        log::error!("a bug ends this program, and the machine resets: {panic}");
         std::process::abort();
     }));
 }

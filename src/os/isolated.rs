@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Runs `work`. If it panics, logs one line with `what` and the message, and returns.
 pub(crate) fn isolated(what: &str, work: impl FnOnce()) {
     if let Err(why) = caught(work) {
-        log::error!("{what}: a bug: {why}");
+        log::error!("{what}: a bug ended this work: {why}");
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) const WAIT_AFTER_RENAME: &str = "/etc/tandem/test-wait-after-rename";
 /// another file could also sync that write.
 pub(crate) fn wait_after_writing(asked: &str) {
     if is_on(asked) {
-        log::warn!("{asked}: it is written, and nothing follows yet");
+        log::warn!("{asked}: the change is made, and the agent pauses");
         let _ = crate::os::clock::Deadline::after(std::time::Duration::from_secs(3))
             .sleep(std::time::Duration::from_secs(3));
     }
@@ -32,7 +32,7 @@ pub(crate) fn wait_after_writing(asked: &str) {
 pub(crate) fn is_on(fault: &str) -> bool {
     let on = Path::new(fault).exists();
     if on {
-        log::warn!("{fault} exists, as it may in a test alone");
+        log::warn!("{fault} exists, which is allowed only in a test");
     }
     on
 }

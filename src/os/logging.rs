@@ -59,7 +59,7 @@ pub fn init(settings: Settings) {
     if log::set_boxed_logger(Box::new(Targets { settings, syslog, file })).is_ok() {
         log::set_max_level(highest);
         if let Some(error) = failure {
-            log::debug!("nothing is logged to {}: {error}", path.display());
+            log::debug!("the log file {} cannot be opened: {error}", path.display());
         }
     }
 }

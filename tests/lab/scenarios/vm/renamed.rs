@@ -23,7 +23,7 @@ const SKIP_SYNC: &str = "test-skip-rename-sync";
 /// include the rename.
 const WAIT: &str = "test-wait-after-rename";
 /// The line that the agent logs during that delay.
-const RENAMED: &str = "test-wait-after-rename: it is written, and nothing follows yet";
+const RENAMED: &str = "test-wait-after-rename: the change is made, and the agent pauses";
 
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;

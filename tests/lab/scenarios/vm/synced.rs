@@ -48,7 +48,7 @@ impl Written {
     /// then waits, because the next sync of anything would include the note.
     fn told_by(self) -> &'static str {
         match self {
-            Self::Note => "test-wait-after-note: it is written, and nothing follows yet",
+            Self::Note => "test-wait-after-note: the change is made, and the agent pauses",
             Self::Log => ADVANCED,
         }
     }
