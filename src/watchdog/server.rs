@@ -104,7 +104,7 @@ impl Server {
         let mut all: Vec<PollFd<'_>> = own.into_iter().chain(streams).collect();
         if let Err(error) = poll(&mut all, timeout) {
             // The wait was interrupted, or the kernel is temporarily out of memory.
-            self.chronicle.warn(format!("poll: {error}"));
+            self.chronicle.warn(format!("the wait for inputs failed: {error}"));
             clock::sleep(Duration::from_millis(10));
             return Ready::default();
         }
@@ -219,7 +219,8 @@ impl Server {
         }
         if self.about.has_magic_close != Some(true) {
             let seconds = self.about.timeout.as_secs();
-            self.chronicle.warn(format!("{} may run on: reset in at most {seconds} s", self.about.path.display()));
+            self.chronicle
+                .warn(format!("{} may keep running: reset in at most {seconds} s", self.about.path.display()));
         }
         let _ = State::remove(&self.paths);
         let _ = fs::remove_file(self.paths.socket());

@@ -85,7 +85,7 @@ fn of_two_halves_those_live_that_reach_the_api_server() {
         cluster.nodes[0].start();
         cluster.nodes[0].must_be_fed();
         assert!(
-            cluster.nodes[0].log().contains("the list is the last one that was read"),
+            cluster.nodes[0].log().contains("the list of members is the last one that was read"),
             "{}",
             cluster.nodes[0].log()
         );

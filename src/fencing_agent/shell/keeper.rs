@@ -35,7 +35,7 @@ impl Keeper {
                     Order::Members(members) => kept.keep_members(&members),
                 };
                 if let Err(error) = written {
-                    log::warn!("the state is not on the disk: {error}");
+                    log::warn!("the agent's state cannot be written: {error}");
                 }
             }
             drop(is_running);

@@ -77,7 +77,7 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     let programs = Programs::default();
     let chronicle = Chronicle::start(programs.clone()).map_err(thread)?;
     if let Some(why) = stale {
-        chronicle.warn(format!("the list is the last one that was read: {why}"));
+        chronicle.warn(format!("the list of members is the last one that was read: {why}"));
     }
     if let Some(reason) = kept.take_unfed() {
         chronicle.warn(format!("last boot ended unfed: {reason}"));

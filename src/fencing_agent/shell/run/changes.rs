@@ -37,7 +37,7 @@ impl Shell {
                 self.handle(Event::Listed(listed))
             }
             Err(why) => {
-                self.chronicle.warn(format!("the list of members stays as it is: {why}"));
+                self.chronicle.warn(format!("the list of members is kept as it is: {why}"));
                 false
             }
         }
