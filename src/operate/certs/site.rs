@@ -97,7 +97,7 @@ pub(crate) fn restart(here: &Here) -> Result<(), String> {
 pub(crate) fn take_back(here: &Here) {
     let taken = attributes::tell(&here.context.programs, &here.node, &crate::decide::plan::Notice::RestartDone);
     if let Err(error) = taken {
-        log::warn!("{error}");
+        log::warn!("the announcement of etcd's restart cannot be withdrawn: {error}");
     }
 }
 

@@ -31,11 +31,11 @@ pub fn settle(programs: &Programs, cluster: &Cluster) {
         let plug = target.and_then(|target| device.plugs.get(target)).map(String::as_str);
         match renewal::settle(&lines, target, plug, path, Asks::NowAndThen) {
             Ok(Settled::Dropped) => {
-                info!("{id}: its BMC accepts the new password, and {} has it alone", path.display());
+                info!("{id}: the BMC accepts the new password, and {} has it alone", path.display());
             }
-            Ok(Settled::Unknown(why)) => warn!("{id}: both of its passwords stay: {why}"),
+            Ok(Settled::Unknown(why)) => warn!("{id}: both passwords are kept: {why}"),
             Ok(Settled::Single | Settled::FirstIsValid | Settled::NotDue) => {}
-            Err(error) => warn!("{id}: {} cannot be changed: {error}", path.display()),
+            Err(error) => warn!("{id}: the password file {} cannot be changed: {error}", path.display()),
         }
     }
 }

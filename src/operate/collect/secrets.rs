@@ -45,7 +45,7 @@ pub(super) fn compare(programs: &Programs, cluster: &mut Cluster) {
         for (device, compared) in due.iter().zip(compared) {
             let id = &device.resource.id;
             if let Fact::Unknown(why) = &compared {
-                log::info!("{id}: its Secret is not compared: {why}");
+                log::info!("{id}: the Secret cannot be compared: {why}");
             }
             found.insert(id.clone(), next(before.get(id), now, compared));
         }

@@ -22,7 +22,7 @@ impl Page {
             self.gauge(name, help, labels).and_then(|gauge| gauge.get_metric_with_label_values(&values(labels)));
         match gauge {
             Ok(gauge) => gauge.set(value),
-            Err(error) => log::error!("metric {name}: {error}"),
+            Err(error) => log::error!("metric {name} cannot be added: {error}"),
         }
     }
 
@@ -43,7 +43,7 @@ impl Page {
             self.counter(name, help, labels).and_then(|counter| counter.get_metric_with_label_values(&values(labels)));
         match counter {
             Ok(counter) => counter.inc_by(count),
-            Err(error) => log::error!("metric {name}: {error}"),
+            Err(error) => log::error!("metric {name} cannot be added: {error}"),
         }
     }
 
@@ -69,7 +69,7 @@ impl Page {
     pub(super) fn text(&self) -> String {
         let told = TextEncoder::new().encode_to_string(&self.registry.gather());
         told.unwrap_or_else(|error| {
-            log::error!("metrics: {error}");
+            log::error!("the page of metrics cannot be encoded: {error}");
             String::new()
         })
     }

@@ -40,7 +40,7 @@ impl Removed {
     pub(super) fn note(&self, endpoint: &Endpoint, credentials: &Credentials) {
         let text = serde_json::to_string(self).unwrap_or_default();
         if let Err(error) = blocking::note_removal(endpoint, credentials, &text, PATIENCE) {
-            log::warn!("what is removed next is not written down: {error}");
+            log::warn!("the removal of member {:x} cannot be recorded: {error}", self.id);
         }
     }
 

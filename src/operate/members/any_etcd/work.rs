@@ -132,7 +132,7 @@ impl<'a> Work<'a> {
         }
         let said = said(step, &self.seen.membership);
         if passed.uses_word {
-            log::warn!("{said}, at an operator's word: it is healthy, and nothing replaces it");
+            log::warn!("{said} at an operator's word, although the voter is healthy and nothing replaces it");
         }
         if let MemberStep::Remove(id) = step
             && let Some(member) = self.seen.membership.member(*id)
