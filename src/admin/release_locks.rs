@@ -206,7 +206,9 @@ impl Setup {
                 released.revoked.push(shown);
             } else {
                 let others = some_of(&shown.others);
-                warn!("{node} is fenced: lease {id} is left, which holds {keys}, and others' keys, too: {others}");
+                warn!(
+                    "{node} is fenced: lease {id} is not revoked, because the lease holds {keys} and also keys of others: {others}"
+                );
                 released.left.push(shown);
             }
         }

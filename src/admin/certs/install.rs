@@ -236,7 +236,10 @@ fn put(path: &Path, text: &str, is_key: bool) -> Result<(), Failure> {
     let there = std::fs::metadata(path).ok();
     let mut mode = there.as_ref().map_or(MODE, |there| there.mode() & 0o777);
     if is_key && mode & OTHERS != 0 {
-        log::warn!("every user could read the key {}: its owner and group alone can read the new one", path.display());
+        log::warn!(
+            "the key {} was readable for every user, and the new key is readable only for its owner and group",
+            path.display()
+        );
         mode &= !OTHERS;
     }
     let owner = there.map(|there| (there.uid(), there.gid()));

@@ -156,7 +156,7 @@ fn bring(programs: &Programs, places: &Places, done: &mut Collected) {
     done.recipients = outcomes.unwrap_or_default();
     for Outcome { recipient, waiting, failure, .. } in &done.recipients {
         if let Some(why) = failure {
-            warn!("{recipient} is not reached, {waiting} events wait: {why}");
+            warn!("{recipient} cannot be reached, and {waiting} events wait: {why}");
         }
     }
 }
