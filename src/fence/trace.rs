@@ -14,11 +14,7 @@ use crate::os::{appended, clock};
 pub fn open(path: Option<&str>) -> Trace {
     let file = path.and_then(|path| {
         let opened = appended::open(Path::new(path), 0o600).map(|opened| opened.file);
-        opened
-            .map_err(|error| {
-                log::warn!("debug_file {path} cannot be opened, so no requests are written there: {error}")
-            })
-            .ok()
+        opened.map_err(|error| log::warn!("debug_file {path} cannot be opened and is not written: {error}")).ok()
     });
     let file = Mutex::new(file);
     Arc::new(move |line: &str| {
