@@ -47,6 +47,9 @@ LAB_WITH_DEB = TANDEM_DEB="$$(echo $(CURDIR)/target/packages/tandem-common_*.deb
 # How many power cuts, from which seed on, of which kind.
 SERIES = --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
 LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(RELEASE),--release $(RELEASE)) $(if $(filter restart,$(RECOVERY)),--restart)
+# The file in which a run of the lab replaces its rows: RESULTS=tests/lab/RESULTS.md.
+RESULTS ?=
+KEEP = $(if $(RESULTS),--results $(RESULTS))
 
 .PHONY: help
 help: ## this list
@@ -185,7 +188,7 @@ bench-fence: setup ## the fence agent side by side with the Python one, against 
 
 .PHONY: lab
 lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
-	$(LAB) run --jobs $(JOBS) $(LAB_OPTIONS) $(SCENARIO)
+	$(LAB) run --jobs $(JOBS) $(KEEP) $(LAB_OPTIONS) $(SCENARIO)
 
 # Tandem's Debian package and what the lab is made of, side by side: the release's build has work for one core alone in its last minutes.
 .PHONY: vm-parts
@@ -195,19 +198,19 @@ vm-parts:
 
 .PHONY: vm-lab
 vm-lab: vm-parts ## two virtual machines: what is not synced is lost, systemd, and Debian 13 (RELEASE=12 for the older one); root, an hour
-	$(LAB_WITH_DEB) --vm run $(LAB_OPTIONS) $(SCENARIO)
+	$(LAB_WITH_DEB) --vm run $(KEEP) $(LAB_OPTIONS) $(SCENARIO)
 
 .PHONY: vm-lab-nightly
 vm-lab-nightly: vm-parts ## the same, and what takes longer there: 'tandem setup', cut off too, watchdogs, and a program without its syncs (root)
-	$(LAB_WITH_DEB) --vm run --nightly $(LAB_OPTIONS)
+	$(LAB_WITH_DEB) --vm run --nightly $(KEEP) $(LAB_OPTIONS)
 
 .PHONY: vm-power-cuts
 vm-power-cuts: vm-parts ## N power cuts of virtual machines at random moments (root)
-	$(LAB_WITH_DEB) --vm power-cuts $(SERIES) $(LAB_OPTIONS)
+	$(LAB_WITH_DEB) --vm power-cuts $(SERIES) $(KEEP) $(LAB_OPTIONS)
 
 .PHONY: power-cuts
 power-cuts: setup ## N power cuts at random moments under sixteen writers: none may lose an acknowledged write (root)
-	$(LAB) power-cuts --agent $(AGENT) $(SERIES) $(LAB_OPTIONS)
+	$(LAB) power-cuts --agent $(AGENT) $(SERIES) $(KEEP) $(LAB_OPTIONS)
 
 .PHONY: bench-agent
 bench-agent: setup build ## the shell agent and both ways of a recovery side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
@@ -227,7 +230,7 @@ bench-fencing: setup build ## fencing-agent next to Debian's serf: how soon a cu
 
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)
-	$(LAB) run --jobs $(JOBS) --nightly $(LAB_OPTIONS)
+	$(LAB) run --jobs $(JOBS) --nightly $(KEEP) $(LAB_OPTIONS)
 
 .PHONY: lab-down
 lab-down: ## take the lab away, also one that a crash left half made (root)

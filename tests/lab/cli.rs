@@ -49,11 +49,11 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab timeline          both hosts' logs, BMCs and power in one story
   cargo lab demo [--victim leader|follower]
                               the main job: cut a node's power and watch (brings its own lab up and down)
-  cargo lab run [--jobs N] [SCENARIO...]
+  cargo lab run [--jobs N] [--results FILE] [SCENARIO...]
                               scenarios; those of every day if none is named, all of them with --nightly; --jobs 3
-                              runs three labs side by side
+                              runs three labs side by side; --results FILE replaces their rows in the table of results
   cargo lab list [--long]     the scenarios; with --long also when, where and from which state each runs
-  cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
+  cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND] [--results FILE]
                               N power cuts at random moments; fails if an acknowledged write is lost
   cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--data MB] [--token MILLISECONDS]
                         [--race] [--only power-cut|node-hung|etcd-killed|graceful-stop|image|both-cut]
@@ -131,10 +131,11 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         }
         "power-cuts" => {
             let series = series(words)?;
+            let results = take_option(words, "--results")?.map(PathBuf::from);
             let wish = wish(words, hosts)?;
             nothing_more(words)?;
             crate::interrupt::install()?;
-            power_cuts::run(&lab, wish, series)
+            power_cuts::run(&lab, wish, series, results.as_deref())
         }
         "bench-agent" => {
             let bench = bench(words)?;
@@ -236,12 +237,13 @@ fn manner(words: &mut Vec<String>) -> Result<Manner> {
     let jobs = take_option(words, "--jobs")?.unwrap_or_else(|| "1".to_owned());
     let jobs = jobs.parse().map_err(|_| format!("--jobs takes a number of labs, not '{jobs}'"))?;
     let report = take_option(words, "--report")?.map(PathBuf::from);
+    let results = take_option(words, "--results")?.map(PathBuf::from);
     let wanted = match words.as_slice() {
         [] => Wanted::Daily,
         [only] if only == "--nightly" => Wanted::Nightly,
         names => Wanted::Named(names.to_vec()),
     };
-    Ok(Manner { wanted, jobs, report })
+    Ok(Manner { wanted, jobs, report, results })
 }
 
 fn wish(words: &mut Vec<String>, hosts: host::Kind) -> Result<Wish> {

@@ -3,10 +3,12 @@
 pub mod check;
 pub mod decisions;
 pub mod evidence;
+pub mod figures;
 pub mod greps;
 pub mod history;
 pub mod journals;
 pub mod report;
+pub mod results;
 pub mod self_test;
 pub mod story;
 pub mod timeline;

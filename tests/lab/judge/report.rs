@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::results::{self, Row};
+use crate::cluster::up::Wish;
 use crate::sh::{self, Result};
 
 /// The environment variable that names a file of results. Each of several runs adds its numbers of passed and failed
@@ -18,6 +20,8 @@ pub struct Done {
     pub name: String,
     pub seconds: f64,
     pub failed: Option<Failed>,
+    /// The times and counts that the scenario printed (see [`figures`](super::figures)).
+    pub figures: Vec<String>,
 }
 
 /// The reason of a scenario's failure, and the state of the lab at that moment.
@@ -62,6 +66,18 @@ impl Report {
     fn failures(&self) -> Vec<String> {
         let of_scenarios = self.done.iter().filter_map(|done| Some(failure(&done.name, &done.failed.as_ref()?.why)));
         of_scenarios.chain(self.besides.iter().map(|what| failure("besides", what))).collect()
+    }
+
+    /// Returns the rows of the scenarios for the file of results.
+    pub fn rows(&self, wish: Wish) -> Vec<Row> {
+        let row = |done: &Done| Row {
+            run: done.name.clone(),
+            hosts: results::hosts(wish),
+            day: results::today(),
+            result: format!("{} in {:.0} s", if done.failed.is_some() { "FAILED" } else { "passed" }, done.seconds),
+            figures: done.figures.clone(),
+        };
+        self.done.iter().map(row).collect()
     }
 
     /// Prints each failure with its reason and the state of the lab, and then the number of failures.

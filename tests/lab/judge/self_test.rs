@@ -8,6 +8,7 @@ use crate::host::vm;
 use crate::judge::check;
 use crate::judge::history::{self, Ack, Header, Store};
 use crate::judge::journals;
+use crate::judge::results;
 use crate::judge::verdict::{self, End, Findings, Records};
 use crate::load::chain::{self, ChainStep, Deed, Link};
 use crate::power_cuts;
@@ -44,6 +45,7 @@ const CHECKS: &[Check] = &[
     ("what does not hold is refused, and what is there is told", refuses),
     ("what comes to be is waited for, and no longer than the limit", waits),
     ("an error that nobody expects is told from what is known", journals::tells_errors_from_the_rest),
+    ("the file of results keeps the rows of other runs", results::keeps_the_rows_of_other_runs),
     ("every way to swap a data dir is drawn, the same one for the same seed", power_cuts::draws_every_swap),
     ("a log that an older one is the beginning of is told from any other", power_cuts::tells_logs_apart),
     ("a disk that loses power has what was flushed, and not all that was not", vm::nbd::loses_what_was_not_flushed),

@@ -10,6 +10,7 @@ mod summary;
 mod swap;
 mod unclean;
 
+use std::path::Path;
 use std::time::Instant;
 
 use crate::cluster::teardown;
@@ -19,6 +20,7 @@ use crate::host::state::{self, Lab};
 use crate::interrupt;
 use crate::judge::decisions;
 use crate::judge::journals;
+use crate::judge::results::{self, Row};
 use crate::programs::shell_agent::Agent;
 use crate::sh::Result;
 use draw::Draw;
@@ -65,7 +67,7 @@ impl Outcome {
 }
 
 /// Runs the series. It continues after a failed run, and fails at the end if there was one.
-pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
+pub fn run(lab: &Lab, wish: Wish, series: Series, results: Option<&Path>) -> Result<()> {
     if wish.hosts == host::Kind::Vm {
         series.kind.map_or(Ok(()), Kind::check_for_vms)?;
     }
@@ -98,6 +100,17 @@ pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
     }
     let left = if lab.exists() { teardown::down(lab) } else { Vec::new() };
     summary.print();
+    if let Some(path) = results {
+        let kind = series.kind.map(|kind| format!(" --kind {}", kind.name())).unwrap_or_default();
+        let row = Row {
+            run: format!("power-cuts --runs {} --seed {first}{kind}", series.runs),
+            hosts: results::hosts(wish),
+            day: results::today(),
+            result: summary.result(),
+            figures: summary.figures(),
+        };
+        results::keep(path, vec![row])?;
+    }
     if !left.is_empty() {
         return Err(format!("teardown left behind: {}", left.join(", ")).into());
     }

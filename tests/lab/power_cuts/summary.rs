@@ -64,12 +64,34 @@ impl Summary {
         outcomes.filter_map(|(kind, outcome)| Some(report::failure(kind.name(), outcome.wrong.as_deref()?))).collect()
     }
 
+    /// Returns the numbers of runs that passed and that failed, as text.
+    pub(super) fn result(&self) -> String {
+        let runs: usize = self.by_kind.values().map(Vec::len).sum();
+        format!("{} passed, {} failed", runs - self.failed_seeds.len(), self.failed_seeds.len())
+    }
+
+    /// Returns the figures of all runs together, as text.
+    pub(super) fn figures(&self) -> Vec<String> {
+        let all: Vec<&Outcome> = self.by_kind.values().flatten().collect();
+        let sum = |count: fn(&Outcome) -> usize| all.iter().map(|outcome| count(outcome)).sum::<usize>();
+        let (acknowledged, lost) = (sum(|outcome| outcome.acknowledged), sum(|outcome| outcome.lost));
+        let gaps = gaps(&all);
+        let (median, longest) = (seconds(gaps.get(gaps.len() / 2)), seconds(gaps.last()));
+        vec![
+            format!(
+                "{acknowledged} writes acknowledged, {lost} lost, {} given up by name",
+                sum(|outcome| outcome.given_up)
+            ),
+            format!("longest gap {median} in the median run, {longest} in the worst"),
+        ]
+    }
+
     /// Returns an error if a run failed. It lists the seeds that repeat the failed runs.
     pub(super) fn verdict(&self) -> Result<()> {
         let runs: usize = self.by_kind.values().map(Vec::len).sum();
         let failed = self.failed_seeds.len();
         report::count(runs - failed, &self.failures());
-        println!("{} passed, {failed} failed", runs - failed);
+        println!("{}", self.result());
         if failed == 0 {
             return Ok(());
         }
@@ -81,13 +103,21 @@ impl Summary {
     }
 }
 
-fn print_row(name: &str, outcomes: &[&Outcome]) {
-    let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(|outcome| count(outcome)).sum::<usize>();
+/// Returns the longest gap of each run that wrote, sorted.
+fn gaps(outcomes: &[&Outcome]) -> Vec<Duration> {
     let mut gaps: Vec<Duration> =
         outcomes.iter().filter(|outcome| outcome.acknowledged > 0).map(|outcome| outcome.gap).collect();
     gaps.sort_unstable();
-    let seconds =
-        |gap: Option<&Duration>| gap.map_or_else(|| "-".to_owned(), |gap| format!("{:.1} s", gap.as_secs_f64()));
+    gaps
+}
+
+fn seconds(gap: Option<&Duration>) -> String {
+    gap.map_or_else(|| "-".to_owned(), |gap| format!("{:.1} s", gap.as_secs_f64()))
+}
+
+fn print_row(name: &str, outcomes: &[&Outcome]) {
+    let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(|outcome| count(outcome)).sum::<usize>();
+    let gaps = gaps(outcomes);
     println!(
         "  {name:<16} {:>5} {:>7} {:>13} {:>7} {:>9} {:>12} {:>8}",
         outcomes.len(),

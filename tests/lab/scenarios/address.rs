@@ -13,6 +13,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::Lab;
 use crate::judge::check::{must, within};
+use crate::judge::figures;
 use crate::load::writer::Writers;
 use crate::sh::{self, Result};
 
@@ -32,7 +33,7 @@ pub(super) fn blocks(page: &'static str) -> impl Iterator<Item = &'static str> {
 pub(super) fn arrives(lab: &Lab, address: &str, when: &str, node: Node, limit: Duration) -> Result<()> {
     let began = Instant::now();
     within(limit, &format!("the address is on {node} {when}"), || holders(lab, address), |on| on[..] == [node])?;
-    println!("   {when}: the address is on {node} after {:.1} s", began.elapsed().as_secs_f64());
+    figures::print(format!("{when}: the address is on {node} after {:.1} s", began.elapsed().as_secs_f64()));
     Ok(())
 }
 

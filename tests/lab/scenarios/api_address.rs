@@ -11,6 +11,7 @@ use crate::host;
 use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::judge::check::{must, within};
+use crate::judge::figures;
 use crate::load::writer::Writers;
 use crate::sh::Result;
 
@@ -34,7 +35,7 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     within(LOST, "the address is on a host", || holders(lab, ADDRESS), |on| on.len() == 1)?;
     let mut writers = super::writing(lab)?;
     let watched = watched(lab, ADDRESS, || survives(lab, &writers))?;
-    println!("   {} looks at both hosts: on both {} times", watched.looks, watched.on_both);
+    figures::print(format!("{} looks at both hosts: on both {} times", watched.looks, watched.on_both));
     must("the address is never on both hosts", watched.on_both, |times| *times == 0)?;
     pcs::run(lab, Node::One, &["resource", "delete", "api-address"])?;
     super::ends_well(lab, &mut writers)

@@ -12,6 +12,7 @@ use crate::host;
 use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::judge::check::must;
+use crate::judge::figures;
 use crate::sh::Result;
 
 /// The time-out with which the scenario calls the agent's `stop`.
@@ -50,7 +51,7 @@ fn stops(lab: &Lab, node: Node, call: &str) -> Result<()> {
     let began = Instant::now();
     let done = host::output(lab, node, &["sh", "-c", call])?;
     let took = began.elapsed();
-    println!("   the stop took {:.1} s", took.as_secs_f64());
+    figures::print(format!("the stop took {:.1} s", took.as_secs_f64()));
     must("the stop succeeds", &done, |done| done.ok)?;
     must("it ends within its time", took, |took| *took < STOP_TAKES)?;
     must("the CIB told it nothing", took, |took| *took > UNANSWERED)?;

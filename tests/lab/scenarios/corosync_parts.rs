@@ -12,6 +12,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::Lab;
 use crate::judge::check::must;
+use crate::judge::figures;
 use crate::sh::{self, Result};
 
 /// The node that survives a split, because its fence device has the longer delay.
@@ -40,11 +41,11 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
         let waits: Vec<Duration> =
             writers.acknowledged().iter().map(|ack| ack.ended.saturating_sub(ack.began)).collect();
         let longest = waits.into_iter().max().unwrap_or_default();
-        println!(
-            "   {fenced} was reset after {:.1} s, longest write {:.1} s",
+        figures::print(format!(
+            "{fenced} was reset after {:.1} s, longest write {:.1} s",
             until.saturating_sub(began).as_secs_f64(),
             longest.as_secs_f64()
-        );
+        ));
         must("etcd took writes all the time", longest, |longest| *longest < Duration::from_secs(3))?;
         must("the other node writes", steps::wait_write(&writers, DECIDED)?, |node| *node == PREFERRED)
     });

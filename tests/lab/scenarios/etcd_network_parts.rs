@@ -13,6 +13,7 @@ use crate::host;
 use crate::host::node::{NODES, Node};
 use crate::host::state::Lab;
 use crate::judge::check::{must, within};
+use crate::judge::figures;
 use crate::sh::Result;
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(
@@ -60,7 +61,7 @@ fn survives(lab: &Lab, primary: Node, writers: &crate::load::writer::Writers) ->
         said.contains("this node gives its claim up in ") && said.contains(&format!("{primary} runs standalone"))
     })?;
     must("the primary writes", steps::wait_write(writers, WRITES_WITHIN)?, |node| *node == primary)?;
-    println!("   {primary} took a write {:.1} s after the cut", cut.elapsed().as_secs_f64());
+    figures::print(format!("{primary} took a write {:.1} s after the cut", cut.elapsed().as_secs_f64()));
     must("writes are back in time", cut.elapsed(), |took| *took <= WRITES_WITHIN)?;
     steps::wait_alone(lab, primary)?;
     let shown = || cluster::crm_mon(lab, primary).unwrap_or_default();

@@ -16,6 +16,7 @@ use crate::host;
 use crate::host::node::{NODES, Node};
 use crate::host::state::Lab;
 use crate::judge::check::must;
+use crate::judge::figures;
 use crate::judge::history;
 use crate::load::writer::Writers;
 use crate::sh::{self, Result};
@@ -72,7 +73,11 @@ fn hand_overs(lab: &Lab, count: usize) -> Result<()> {
     }
     gaps.sort_unstable();
     let (median, worst) = (gaps[gaps.len() / 2], gaps[gaps.len() - 1]);
-    println!("   of {count} hand-overs: median {:.3} s, worst {:.3} s", median.as_secs_f64(), worst.as_secs_f64());
+    figures::print(format!(
+        "of {count} hand-overs: median {:.3} s, worst {:.3} s",
+        median.as_secs_f64(),
+        worst.as_secs_f64()
+    ));
     must("the median of the pauses", median, |median| *median <= MEDIAN)?;
     must("the longest pause", worst, |worst| *worst <= WORST)?;
     must("no etcd was restarted for it", NODES.map(|node| etcd::pid(lab, node)), |now| *now == pids)?;

@@ -13,6 +13,7 @@ use crate::host::node::Node;
 use crate::host::power;
 use crate::host::state::Lab;
 use crate::judge::check::eventually;
+use crate::judge::figures;
 use crate::judge::history;
 use crate::load::writer::Writers;
 use crate::sh::{self, Result};
@@ -33,7 +34,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     words::give_up(lab, LEFT, "", &["--confirm node2", "--grant-quorum", "--confirm-off node2"])?;
     steps::wait_alone(lab, LEFT)?;
     let lost = history::lost(&before, &writers.read_back(LEFT)?.store).len();
-    println!("   {} writes acknowledged before the cut, {lost} of them lost", before.len());
+    figures::print(format!("{} writes acknowledged before the cut, {lost} of them lost", before.len()));
     if lost > 0 {
         return Err(format!("{lost} writes are lost that both members had acknowledged").into());
     }

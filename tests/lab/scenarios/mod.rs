@@ -102,8 +102,10 @@ use crate::host::state::{self, Lab};
 use crate::interrupt;
 use crate::judge::decisions;
 use crate::judge::evidence;
+use crate::judge::figures;
 use crate::judge::journals;
 use crate::judge::report::{Done, Failed, Report};
+use crate::judge::results;
 use crate::load::writer::{FIRST_WRITES, STEADY, Writers};
 use crate::programs::shell_agent::Agent;
 use crate::sh::{self, Result};
@@ -144,6 +146,8 @@ pub struct Manner {
     /// The file to which a run writes its report instead of the final output. `None` unless this is one of several
     /// labs that run at the same time.
     pub report: Option<PathBuf>,
+    /// The file of results in which the run replaces the rows of its scenarios.
+    pub results: Option<PathBuf>,
 }
 
 /// Runs the scenarios. It continues after a failed scenario, and prints the number of failures at the end.
@@ -151,11 +155,15 @@ pub fn run(lab: &Lab, mut wish: Wish, manner: &Manner) -> Result<()> {
     let chosen = choose(&manner.wanted, wish.hosts)?;
     wish.boot_delay = crate::demo::boot_delay(wish);
     let jobs = manner.jobs.min(chosen.len());
-    if jobs > 1 {
+    let report = if jobs > 1 {
         let names: Vec<&str> = chosen.iter().map(|scenario| scenario.name).collect();
-        return side_by_side::run(lab, wish, &names, jobs)?.sum_up();
+        side_by_side::run(lab, wish, &names, jobs)?
+    } else {
+        in_turn(lab, wish, &chosen)?
+    };
+    if let Some(path) = &manner.results {
+        results::keep(path, report.rows(wish))?;
     }
-    let report = in_turn(lab, wish, &chosen)?;
     match &manner.report {
         Some(path) => report.save(path),
         None => report.sum_up(),
@@ -194,7 +202,7 @@ fn in_turn(lab: &Lab, wish: Wish, chosen: &[&Scenario]) -> Result<Report> {
                 Some(Failed { why, seen })
             }
         };
-        report.done.push(Done { name: scenario.name.to_owned(), seconds, failed });
+        report.done.push(Done { name: scenario.name.to_owned(), seconds, failed, figures: figures::take() });
     }
     let left = if lab.exists() { teardown::down(lab) } else { Vec::new() };
     interrupt::check()?;
@@ -288,12 +296,12 @@ fn ends_well(lab: &Lab, writers: &mut Writers) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     writers.wait_on_each()?;
     let verdict = writers.judge()?;
-    println!(
-        "   {} writes acknowledged, {} lost, longest gap {:.1} s",
+    figures::print(format!(
+        "{} writes acknowledged, {} lost, longest gap {:.1} s",
         verdict.acknowledged,
         verdict.lost.len(),
         verdict.gap.as_secs_f64()
-    );
+    ));
     verdict.must_be_good()?;
     clean(lab)
 }
@@ -310,13 +318,13 @@ fn clean(lab: &Lab) -> Result<()> {
 
 /// Checks that no write was lost in a scenario that cut one node's power, and that two voters were back in time.
 fn recovered(lab: &Lab, outcome: &Outcome) -> Result<()> {
-    println!(
-        "   first write after {:.1} s, two voters after {:.1} s, {} writes acknowledged, {} lost",
+    figures::print(format!(
+        "first write after {:.1} s, two voters after {:.1} s, {} writes acknowledged, {} lost",
         outcome.first_write.as_secs_f64(),
         outcome.voters_after.as_secs_f64(),
         outcome.verdict.acknowledged,
         outcome.verdict.lost.len()
-    );
+    ));
     if outcome.lost_alone > 0 {
         return Err(format!("the survivor alone had lost {} acknowledged writes", outcome.lost_alone).into());
     }

@@ -10,6 +10,7 @@ use crate::host::net;
 use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::{self, Lab};
+use crate::judge::figures;
 use crate::judge::story::{Story, StoryStep};
 use crate::sh::{self, Result};
 
@@ -40,7 +41,7 @@ fn cut_off(lab: &Lab, writers: &mut crate::load::writer::Writers, stories: &mut 
             writers.first_after(fenced_at)
         })?;
     let seconds = (state::since_epoch().saturating_sub(began)).as_secs_f64();
-    println!("   {} fenced, first write to {} after {seconds:.1} s", winner.other(), first.node);
+    figures::print(format!("{} fenced, first write to {} after {seconds:.1} s", winner.other(), first.node));
     if first.node != winner {
         return Err(format!("{winner} fenced its peer, but {} took the first write", first.node).into());
     }

@@ -16,6 +16,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::Lab;
 use crate::judge::check::{eventually, must, within};
+use crate::judge::figures;
 use crate::load::writer::Writers;
 use crate::programs::patroni::{self, TTL};
 use crate::sh::Result;
@@ -105,7 +106,11 @@ fn replica_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
     let gap = cut(lab, writers, primary.other())?;
     let before = rows(lab, primary);
     within(A_WHILE, "the primary takes rows again", || rows(lab, primary), |now| *now > before)?;
-    println!("   the replica's host: etcd {:.1} s, rows {:.1} s", gap.as_secs_f64(), without_rows(lab, primary));
+    figures::print(format!(
+        "the replica's host: etcd {:.1} s, rows {:.1} s",
+        gap.as_secs_f64(),
+        without_rows(lab, primary)
+    ));
     let ran_on = etcd::pid(lab, primary) == process;
     std::thread::sleep(A_WHILE);
     returns(lab, primary.other())?;
@@ -133,11 +138,11 @@ fn primary_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
     let limit = (gap + Duration::from_secs(TTL) + TAKE_OVER).saturating_sub(began.elapsed());
     let seen = || (patroni::is_primary(lab, next), last_words(lab));
     within(limit, &format!("{next}'s PostgreSQL is the primary"), seen, |(yes, _)| *yes)?;
-    println!(
-        "   the primary's host: etcd {:.1} s, PostgreSQL {:.1} s",
+    figures::print(format!(
+        "the primary's host: etcd {:.1} s, PostgreSQL {:.1} s",
         gap.as_secs_f64(),
         began.elapsed().as_secs_f64()
-    );
+    ));
     let before = rows(lab, next);
     within(A_WHILE, "the new primary takes rows", || rows(lab, next), |now| *now > before)?;
     must("no acknowledged row is lost", patroni::lost(lab, next)?, Vec::is_empty)?;

@@ -11,6 +11,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::Lab;
 use crate::judge::check;
+use crate::judge::figures;
 use crate::load::writer::Writers;
 use crate::random::Random;
 use crate::sh::{self, Result};
@@ -72,7 +73,8 @@ pub(super) fn wait_write(writers: &Writers, limit: Duration) -> Result<Node> {
     let moment = writers.now();
     let first =
         sh::wait_for("an acknowledged write", limit, Duration::from_millis(50), || writers.first_after(moment))?;
-    println!("   first write after {:.1} s, by {}", first.ended.saturating_sub(moment).as_secs_f64(), first.node);
+    let seconds = first.ended.saturating_sub(moment).as_secs_f64();
+    figures::print(format!("first write after {seconds:.1} s, by {}", first.node));
     Ok(first.node)
 }
 

@@ -9,6 +9,7 @@ use crate::demo::{Outcome, Victim, power_cut};
 use crate::host;
 use crate::host::node::NODES;
 use crate::host::state::Lab;
+use crate::judge::figures;
 use crate::load::writer::ONE_BY_ONE;
 use crate::programs::faulty;
 use crate::sh::{self, Result};
@@ -37,7 +38,7 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     for attempt in 1..=TRIES {
         let outcome = cut_and_kill(lab)?;
         let lost = outcome.lost_alone.max(outcome.verdict.lost.len());
-        println!("   attempt {attempt}: {lost} acknowledged writes lost");
+        figures::print(format!("attempt {attempt}: {lost} acknowledged writes lost"));
         if lost > 0 {
             seen = true;
             break;

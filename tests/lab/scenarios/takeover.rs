@@ -11,6 +11,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
+use crate::judge::figures;
 use crate::load::writer::Writers;
 use crate::programs::shell_agent::{self, Agent};
 use crate::sh::{self, Result};
@@ -109,7 +110,7 @@ fn monitored(lab: &Lab, words: &str) -> Result<()> {
 
 fn no_gap(writers: &Writers) -> Result<()> {
     let (gap, at) = writers.longest_wait();
-    println!("   longest gap between writes so far {:.2} s", gap.as_secs_f64());
+    figures::print(format!("longest gap between writes so far {:.2} s", gap.as_secs_f64()));
     if gap <= LONGEST_GAP {
         return Ok(());
     }

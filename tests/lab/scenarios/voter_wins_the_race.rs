@@ -16,6 +16,7 @@ use crate::host::net;
 use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::judge::check::{eventually, must};
+use crate::judge::figures;
 use crate::judge::story::{Story, StoryStep};
 use crate::load::writer::Writers;
 use crate::sh::{self, Result};
@@ -110,7 +111,7 @@ fn learner_waits_in_vain(lab: &Lab, _: Wish) -> Result<()> {
     let is_reset = || (steps::power_cuts(lab) > cuts).then_some(());
     sh::wait_for("the voter to be reset", Duration::from_secs(90), Duration::from_millis(100), is_reset)?;
     let waited = began.elapsed();
-    println!("   {voter} was reset {:.1} s after it hung", waited.as_secs_f64());
+    figures::print(format!("{voter} was reset {:.1} s after it hung", waited.as_secs_f64()));
     must("the learner's agent has waited", waited, |waited| *waited >= Duration::from_secs(30))?;
     super::ends_well(lab, &mut writers)
 }

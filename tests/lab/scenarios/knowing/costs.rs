@@ -14,6 +14,7 @@ use crate::host::cpu;
 use crate::host::node::{NODES, Node};
 use crate::host::state::Lab;
 use crate::judge::check::{self, must};
+use crate::judge::figures;
 use crate::sh::Result;
 
 const NODE: Node = Node::One;
@@ -50,9 +51,9 @@ pub fn cpu_time(lab: &Lab, _: Wish) -> Result<()> {
         taken.sort();
         taken[taken.len() / 2]
     });
-    println!(
-        "   CPU time, medians of {CALLS}: status {status:.1?}, collection {collection:.1?}, pcs status xml {pcs:.1?}"
-    );
+    figures::print(format!(
+        "CPU time, medians of {CALLS}: status {status:.1?}, collection {collection:.1?}, pcs status xml {pcs:.1?}"
+    ));
     collector::forget(lab)?;
     must("a status costs a tenth of pcs' at most", status, |status| *status * PART <= pcs)?;
     must("a collection costs 100 ms at most", collection, |collection| *collection <= COLLECTION).map(drop)

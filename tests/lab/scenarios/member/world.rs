@@ -16,6 +16,7 @@ use crate::host::node::{self, BMC_PASSWORD, BMC_USER, Node, Second};
 use crate::host::power;
 use crate::host::proc::Record;
 use crate::host::state::Lab;
+use crate::judge::figures;
 use crate::load::writer::Writers;
 use crate::programs::image;
 use crate::sh::{self, Result};
@@ -173,7 +174,7 @@ impl World<'_> {
         let done = command.done()?;
         println!("   {}", done.said.trim().replace('\n', "\n   "));
         done.must_be(0)?;
-        println!("   from 'tandem setup join' to the end: {:.0} s", began.elapsed().as_secs_f64());
+        figures::print(format!("from 'tandem setup join' to the end: {:.0} s", began.elapsed().as_secs_f64()));
         there.done()?.must_be(0)?;
         Ok(done)
     }

@@ -14,6 +14,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::Lab;
 use crate::judge::check;
+use crate::judge::figures;
 use crate::programs::faulty;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
@@ -154,7 +155,7 @@ fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
         said.lines().filter_map(|line| line.split_once(ADVANCED)?.1.split_once(" to ")?.1.parse().ok());
     let advanced_to: u64 = advanced_to.next_back().ok_or("the survivor does not say how far its log is advanced")?;
     let committed = committed(lab, node)?;
-    println!("   the log was advanced to {advanced_to}, and is at {committed:?}");
+    figures::print(format!("the log was advanced to {advanced_to}, and is at {committed:?}"));
     Ok(committed.is_none_or(|committed| committed < advanced_to))
 }
 

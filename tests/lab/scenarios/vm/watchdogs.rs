@@ -12,6 +12,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::{self, Lab};
 use crate::host::vm::qmp::Resets;
 use crate::judge::check::{eventually, must};
+use crate::judge::figures;
 use crate::sh::{self, Result};
 
 const DRIVERS: [&str; 2] = ["i6300esb", "softdog"];
@@ -263,7 +264,7 @@ impl Guest<'_> {
         self.lab.event(&format!("{}: {what}", self.node));
         let reset = resets.next(sh::patience(limit))?;
         let took = reset.saturating_sub(before);
-        println!("   {}: {what}: reset after {:.1} s", self.driver, took.as_secs_f64());
+        figures::print(format!("{}: {what}: reset after {:.1} s", self.driver, took.as_secs_f64()));
         must("the reset came in time", reset.saturating_sub(after), |took| *took <= limit + TOLERANCE)?;
         booted_anew(self.lab, self.node, &boot)?;
         Ok(took)
