@@ -10,6 +10,7 @@ use crate::host;
 use crate::host::blank::Blank;
 use crate::host::node::Node;
 use crate::host::state::{self, Lab};
+use crate::host::vm::disk::Drive;
 use crate::power_cuts::{Kind, Series};
 use crate::programs::image::Version;
 use crate::programs::release::Release;
@@ -161,7 +162,10 @@ fn part(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
     match verb {
         "host-boot" => host::namespaces::boot(lab, node(words)?),
         "host-init" => init::run(lab, node(words)?),
-        "disk-daemon" => host::vm::nbd::daemon(lab, node(words)?),
+        "disk-daemon" => {
+            let node = node(words)?;
+            host::vm::nbd::daemon(lab, node, Drive::parse(words.first().map_or("", String::as_str))?)
+        }
         "host-units" => units::run(node(words)?),
         "host-services" => services::run(node(words)?),
         "bmc-daemon" => {

@@ -17,6 +17,7 @@ use crate::host::node::{NODES, Node};
 use crate::host::power;
 use crate::host::state::{self, Lab};
 use crate::host::tls;
+use crate::host::vm::disk::ETCD_DISK;
 use crate::judge::check;
 use crate::judge::evidence;
 use crate::judge::journals;
@@ -46,6 +47,8 @@ pub struct Wish {
     pub restarts: bool,
     /// Corosync's token time-out in milliseconds. `None` for the lab's default.
     pub token: Option<u32>,
+    /// True for virtual machines with a disk for etcd alone.
+    pub etcd_disk: bool,
 }
 
 impl Default for Wish {
@@ -61,6 +64,7 @@ impl Default for Wish {
             agent: Agent::Tandem,
             restarts: false,
             token: None,
+            etcd_disk: false,
         }
     }
 }
@@ -124,6 +128,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     blank::remember(lab, wish.blank)?;
     lab.set("recovery", if wish.restarts { "restart" } else { "" })?;
     lab.set(cluster::TOKEN, &wish.token.map(|token| token.to_string()).unwrap_or_default())?;
+    lab.set(ETCD_DISK, if wish.etcd_disk { "own" } else { "" })?;
     tls::create(lab)?;
     let authkey = random_key()?;
     host::prepare(lab)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -43,6 +44,14 @@ impl Record {
     /// Returns whether the recorded process still exists and is no zombie.
     pub fn alive(&self) -> bool {
         stat(self.pid).is_some_and(|(state, started)| started == self.started && state != 'Z' && state != 'X')
+    }
+
+    /// Sends `signal` to the recorded process, unless it has ended already.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        match self.alive().then(|| kill(Pid::from_raw(self.pid), signal)) {
+            Some(Err(errno)) if errno != Errno::ESRCH => Err(errno.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Sends SIGKILL to the recorded process, unless it has ended already, and waits until it is gone. The pid 1 of a

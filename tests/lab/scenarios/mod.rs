@@ -187,7 +187,7 @@ fn in_turn(lab: &Lab, wish: Wish, chosen: &[&Scenario]) -> Result<Report> {
         let failed = match done {
             Ok(count) => {
                 report.replayed += count;
-                by_tandem |= matches!(scenario.needs, Needs::Healthy | Needs::Promotable | Needs::SetUp);
+                by_tandem |= WITH_VOTERS.contains(&scenario.needs);
                 if !scenario.leaves_healthy {
                     current = None;
                 }
@@ -252,9 +252,12 @@ fn choose(wanted: &Wanted, hosts: host::Kind) -> Result<Vec<&'static Scenario>> 
     names.iter().map(find).collect()
 }
 
+/// The states with two voters of Tandem's, which a scenario may pass on to the next.
+const WITH_VOTERS: [Needs; 5] = [Needs::Healthy, Needs::Promotable, Needs::EtcdDisk, Needs::Kubelet, Needs::SetUp];
+
 /// Brings the lab into the state in which the scenario begins. A lab that is in that state already is used as it is.
 fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> Result<()> {
-    if matches!(needs, Needs::Healthy | Needs::Promotable | Needs::SetUp) && *current == Some(needs) {
+    if WITH_VOTERS.contains(&needs) && *current == Some(needs) {
         return Ok(());
     }
     if lab.exists() {
@@ -266,6 +269,11 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
         Needs::Healthy => up::up(lab, wish)?,
         Needs::ShellAgent => up::up(lab, Wish { agent: Agent::Shell, ..wish })?,
         Needs::Promotable => up::up(lab, Wish { clone: CloneKind::Promotable, ..wish })?,
+        Needs::EtcdDisk => up::up(lab, Wish { etcd_disk: true, ..wish })?,
+        Needs::Kubelet => {
+            up::up(lab, wish)?;
+            vm::kubelet::furnish(lab)?;
+        }
         Needs::SetUp => {
             up::up(lab, Wish { blank: Some(Blank::Rpm), ..wish })?;
             certs::set_up(lab)?;

@@ -11,6 +11,10 @@ pub(super) enum Needs {
     Promotable,
     /// The state of [`Self::Healthy`], with the shell agent.
     ShellAgent,
+    /// The state of [`Self::Healthy`], on virtual machines where etcd has a disk of its own.
+    EtcdDisk,
+    /// The state of [`Self::Healthy`], on virtual machines where Pacemaker starts etcd after a double of kubelet.
+    Kubelet,
     /// Hosts with Pacemaker and fence devices, but without an etcd resource.
     NoEtcd,
     /// Two voters that `tandem setup` has set up.
@@ -29,6 +33,8 @@ impl Needs {
             Self::Healthy => "two voters",
             Self::Promotable => "two voters of a promotable clone",
             Self::ShellAgent => "two voters of the shell agent",
+            Self::EtcdDisk => "two voters, each on a disk of its own",
+            Self::Kubelet => "two voters that start after kubelet",
             Self::NoEtcd => "hosts and fencing, without etcd",
             Self::SetUp => "two voters by 'tandem setup'",
             Self::Blank => "hosts with the packages alone, as RPMs leave them",

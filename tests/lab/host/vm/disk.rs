@@ -1,4 +1,4 @@
-//! A virtual machine's disk, and the initrd that it boots with.
+//! A virtual machine's disks, and the initrd that it boots with.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -14,8 +14,8 @@ use crate::host::tls;
 use crate::programs::release;
 use crate::sh::{self, Result};
 
-/// The size of a virtual machine's disk. The disk's file is sparse.
-const SIZE: &str = "6G";
+/// The lab's setting for virtual machines on which etcd has a disk of its own.
+pub const ETCD_DISK: &str = "etcd-disk";
 /// The kernel drivers that the initrd loads, in this order. Each comes after the drivers that it depends on.
 const DRIVERS: &[&str] =
     &["virtio_pci", "virtio_blk", "ext4", "virtio_net", "virtio_console", "virtio_rng", WATCHDOG, "softdog", "overlay"];
@@ -53,8 +53,46 @@ exec $b switch_root /root /sbin/init
     )
 }
 
-pub fn image(lab: &Lab, node: Node) -> PathBuf {
-    lab.node_dir(node).join("disk.raw")
+/// A disk of a virtual machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drive {
+    /// The root file system.
+    Root,
+    /// The file system of `/var/lib/etcd`, in a lab that wants one.
+    Etcd,
+}
+
+impl Drive {
+    /// Returns the disks of this lab's machines, in the order of their devices.
+    pub fn of(lab: &Lab) -> &'static [Self] {
+        let has_both = lab.setting(ETCD_DISK).is_some_and(|word| !word.is_empty());
+        if has_both { &[Self::Root, Self::Etcd] } else { &[Self::Root] }
+    }
+
+    /// Returns the name of its files on this machine, and of its part of QEMU's command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Root => "disk",
+            Self::Etcd => ETCD_DISK,
+        }
+    }
+
+    pub fn parse(word: &str) -> Result<Self> {
+        let all = [Self::Root, Self::Etcd];
+        all.into_iter().find(|drive| drive.word() == word).ok_or_else(|| format!("'{word}' is no disk").into())
+    }
+
+    /// Returns its size. Its file is sparse.
+    fn size(self) -> &'static str {
+        match self {
+            Self::Root => "6G",
+            Self::Etcd => "1G",
+        }
+    }
+
+    pub fn image(self, lab: &Lab, node: Node) -> PathBuf {
+        lab.node_dir(node).join(format!("{}.raw", self.word()))
+    }
 }
 
 pub fn kernel(lab: &Lab) -> PathBuf {
@@ -66,11 +104,15 @@ pub fn initrd(lab: &Lab) -> PathBuf {
 }
 
 /// Copies the node's own files into the tree of packages, and makes the node's disk of that tree. The copies replace
-/// those of the node that got its disk before.
+/// those of the node that got its disk before. In a lab with [`ETCD_DISK`] it also
+/// makes an empty disk for etcd.
 pub fn make(lab: &Lab, node: Node) -> Result<()> {
     let (tree, etc, root) = (tree::path(lab), lab.disk(node, "etc"), lab.disk(node, "root"));
     sh::make_dir(&etc.join("systemd/system"))?;
     sh::write(&etc.join("systemd/system/lab-net.service"), guest::net_unit(node))?;
+    if Drive::of(lab).contains(&Drive::Etcd) {
+        guest::mount_etcd_disk(&etc.join("systemd/system"))?;
+    }
     for (files, to) in [(&etc, "etc"), (&root, "root")] {
         if files.exists() {
             sh::must(Command::new("cp").arg("--archive").arg(files.join(".")).arg(tree.join(to)))?;
@@ -80,9 +122,15 @@ pub fn make(lab: &Lab, node: Node) -> Result<()> {
     if Blank::of(lab).is_none() {
         make_first_cib(lab, &tree)?;
     }
-    let mut command = Command::new("mke2fs");
-    command.args(["-q", "-t", "ext4", "-m", "0", "-L", "root", "-E", "root_owner=0:0", "-d"]).arg(&tree);
-    sh::must(command.arg(image(lab, node)).arg(SIZE)).map(drop)
+    for drive in Drive::of(lab) {
+        let mut command = Command::new("mke2fs");
+        command.args(["-q", "-t", "ext4", "-m", "0", "-L", drive.word(), "-E", "root_owner=0:0"]);
+        if *drive == Drive::Root {
+            command.arg("-d").arg(&tree);
+        }
+        sh::must(command.arg(drive.image(lab, node)).arg(drive.size()))?;
+    }
+    Ok(())
 }
 
 fn make_first_cib(lab: &Lab, tree: &Path) -> Result<()> {

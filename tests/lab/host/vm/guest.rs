@@ -2,6 +2,7 @@
 //! to the lab.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::tree;
@@ -159,6 +160,30 @@ ExecStart=/bin/ip link set eth1 up
 WantedBy=multi-user.target
 "
     )
+}
+
+/// The unit that mounts etcd's own disk. systemd's mount units wait for udev, which these machines do not run.
+const ETCD_DISK_UNIT: &str = "[Unit]
+Description=The disk of etcd
+DefaultDependencies=no
+After=local-fs.target
+Before=pacemaker.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/mkdir -p /var/lib/etcd
+ExecStart=/bin/mount -t ext4 /dev/vdb /var/lib/etcd
+[Install]
+WantedBy=multi-user.target
+";
+
+/// Writes and enables the unit that mounts etcd's own disk, in a machine's directory of units.
+pub fn mount_etcd_disk(units: &Path) -> Result<()> {
+    const NAME: &str = "lab-etcd-disk.service";
+    sh::write(&units.join(NAME), ETCD_DISK_UNIT)?;
+    let wanted = units.join("multi-user.target.wants");
+    sh::make_dir(&wanted)?;
+    Ok(symlink(Path::new("..").join(NAME), wanted.join(NAME))?)
 }
 
 /// Adds the lab's ssh key to the keys with which root can log in on a virtual machine.

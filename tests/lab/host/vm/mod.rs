@@ -1,7 +1,7 @@
 //! A host that is a virtual machine under QEMU, with a kernel, an init and a disk of its own. A power cut loses data
 //! that was not synced. The lab runs programs on it through ssh, over the fencing network.
 
-mod disk;
+pub mod disk;
 mod guest;
 pub mod nbd;
 mod qemu;
@@ -55,8 +55,8 @@ impl Host for Vm {
         if running(lab, node).is_some() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// Waits for the end of the disk's server. It ends after its only client, the virtual machine, has gone. Before
-    /// that it decides which of the last writes are on the disk.
+    /// Waits for the end of the disks' servers. They end after their only client, the virtual machine, has gone. Before
+    /// that they decide which of the last writes are on the disks.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         leave(lab, node);
         nbd::ended(lab, node)

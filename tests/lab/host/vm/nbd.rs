@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::disk;
+use nix::sys::signal::Signal;
+
+use super::disk::Drive;
 use crate::host::node::Node;
 use crate::host::proc::Record;
 use crate::host::state::{self, Lab};
@@ -47,33 +49,53 @@ const BLOCK_LENGTH: usize = 4096;
 /// The number of bytes that a disk writes as a whole or not at all.
 const SECTOR: usize = 512;
 
-pub fn socket(lab: &Lab, node: Node) -> PathBuf {
-    lab.node_dir(node).join("disk.sock")
+pub fn socket(lab: &Lab, node: Node, drive: Drive) -> PathBuf {
+    lab.node_dir(node).join(format!("{}.sock", drive.word()))
 }
 
-fn server_record(lab: &Lab, node: Node) -> PathBuf {
-    lab.node_dir(node).join("disk.pid")
+fn server_record(lab: &Lab, node: Node, drive: Drive) -> PathBuf {
+    lab.node_dir(node).join(format!("{}.pid", drive.word()))
 }
 
-/// Starts the server of a virtual machine's disk, and waits until it listens.
+/// Starts the servers of a virtual machine's disks, and waits until they listen.
 pub fn start(lab: &Lab, node: Node) -> Result<()> {
-    let _ = std::fs::remove_file(socket(lab, node));
-    let log = File::options().append(true).create(true).open(lab.node_dir(node).join("disk.log"))?;
+    Drive::of(lab).iter().try_for_each(|drive| start_one(lab, node, *drive))
+}
+
+fn start_one(lab: &Lab, node: Node, drive: Drive) -> Result<()> {
+    let _ = std::fs::remove_file(socket(lab, node, drive));
+    let log = lab.node_dir(node).join(format!("{}.log", drive.word()));
+    let log = File::options().append(true).create(true).open(log)?;
     let child = Command::new("/proc/self/exe")
-        .args(["--name", &lab.name, "disk-daemon", node.name()])
+        .args(["--name", &lab.name, "disk-daemon", node.name(), drive.word()])
         .env_clear()
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
         .spawn()?;
-    Record::of(child.id())?.save(&server_record(lab, node))?;
-    let listens = || socket(lab, node).exists().then_some(());
-    sh::wait_for(&format!("the disk of {node}"), Duration::from_secs(20), Duration::from_millis(5), listens)
+    Record::of(child.id())?.save(&server_record(lab, node, drive))?;
+    let listens = || socket(lab, node, drive).exists().then_some(());
+    let what = format!("the {} of {node}", drive.word());
+    sh::wait_for(&what, Duration::from_secs(20), Duration::from_millis(5), listens)
 }
 
-/// Waits until the server of a host's disk has noticed the end of its client.
+/// Stops the server of a disk until the machine's next power cut. The disk answers no request meanwhile, and loses none.
+pub fn stand_still(lab: &Lab, node: Node, drive: Drive) -> Result<()> {
+    let server = Record::load(&server_record(lab, node, drive)).ok_or_else(|| format!("{node} has no such disk"))?;
+    server.signal(Signal::SIGSTOP)?;
+    lab.event(&format!("{} of {node} stands still", drive.word()));
+    Ok(())
+}
+
+/// Waits until the servers of a host's disks have noticed the end of their client.
 pub fn ended(lab: &Lab, node: Node) -> Result<()> {
-    let Some(server) = Record::load(&server_record(lab, node)) else { return Ok(()) };
+    Drive::of(lab).iter().try_for_each(|drive| one_ended(lab, node, *drive))
+}
+
+fn one_ended(lab: &Lab, node: Node, drive: Drive) -> Result<()> {
+    let Some(server) = Record::load(&server_record(lab, node, drive)) else { return Ok(()) };
+    // It may stand still, and settles what its client sent meanwhile.
+    server.signal(Signal::SIGCONT)?;
     if sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(5), || !server.alive()) {
         return Ok(());
     }
@@ -81,13 +103,13 @@ pub fn ended(lab: &Lab, node: Node) -> Result<()> {
     server.kill()
 }
 
-/// Runs the server of a host's disk for one client, and then ends.
-pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
+/// Runs the server of one disk of a host for one client, and then ends.
+pub fn daemon(lab: &Lab, node: Node, drive: Drive) -> Result<()> {
     nix::unistd::setsid()?;
-    let image = File::options().read(true).write(true).open(disk::image(lab, node))?;
+    let image = File::options().read(true).write(true).open(drive.image(lab, node))?;
     let size = image.metadata()?.len();
     let mut disk = Disk { image, cache: BTreeMap::new() };
-    let listener = UnixListener::bind(socket(lab, node))?;
+    let listener = UnixListener::bind(socket(lab, node, drive))?;
     let (mut client, _) = listener.accept()?;
     let ended_well = if greet(&mut client, size)? { serve(&mut client, &mut disk) } else { Ok(false) };
     if matches!(ended_well, Ok(true)) {
@@ -97,7 +119,10 @@ pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
     let fate = disk.lose_power(seed)?;
     if fate != Fate::default() {
         let Fate { lost, torn, kept } = fate;
-        lab.event(&format!("disk of {node}: of the blocks that were not flushed {lost} are lost, {torn} torn, {kept} kept (seed {seed})"));
+        lab.event(&format!(
+            "{} of {node}: of the blocks that were not flushed {lost} are lost, {torn} torn, {kept} kept (seed {seed})",
+            drive.word()
+        ));
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{disk, nbd, record};
+use super::disk::{self, Drive};
+use super::{nbd, record};
 use crate::host::net;
 use crate::host::node::Node;
 use crate::host::state::Lab;
@@ -102,12 +103,15 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
     command.args(["-display", "none", "-device", "virtio-rng-pci", "-device", "i6300esb", "-action", "watchdog=reset"]);
     command.arg("-kernel").arg(disk::kernel(lab)).arg("-initrd").arg(disk::initrd(lab));
     command.args(["-append", KERNEL_LINE]);
-    // The server honours each flush, and only flushes; QEMU itself caches nothing.
-    command.arg("-drive").arg(format!(
-        "driver=raw,file.driver=nbd,file.server.type=unix,file.server.path={},if=none,id=disk,cache.direct=off",
-        nbd::socket(lab, node).display()
-    ));
-    command.args(["-device", "virtio-blk-pci,drive=disk,write-cache=on"]);
+    // The servers honour each flush, and only flushes; QEMU itself caches nothing.
+    for drive in Drive::of(lab) {
+        let (id, socket) = (drive.word(), nbd::socket(lab, node, *drive));
+        command.arg("-drive").arg(format!(
+            "driver=raw,file.driver=nbd,file.server.type=unix,file.server.path={},if=none,id={id},cache.direct=off",
+            socket.display()
+        ));
+        command.args(["-device", &format!("virtio-blk-pci,drive={id},write-cache=on")]);
+    }
     for (number, port) in (0_u8..).zip(net::ports(node)) {
         let mac = node.mac(number);
         command.args(["-netdev", &format!("tap,id=net{number},ifname={port},script=no,downscript=no")]);

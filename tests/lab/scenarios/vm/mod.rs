@@ -1,7 +1,9 @@
 //! Scenarios that need hosts with a kernel, an init and a disk of their own.
 
 pub mod cuts;
+pub mod does_not_stop;
 pub mod joining;
+pub mod kubelet;
 pub mod machine;
 mod neighbours;
 pub mod packages;
@@ -101,6 +103,37 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess()
     .nightly(),
     scenario(
+        "vm_kubelet_killed",
+        "kubelet, a unit with RHCOS' own lines, is killed on the leader's node: it runs again, and writers hardly notice",
+        kubelet::killed,
+    )
+    .needs(Needs::Kubelet)
+    .nightly(),
+    scenario(
+        "vm_kubelet_does_not_start",
+        "kubelet does not start on the leader's node: etcd stays off there, the other one serves, and status says so",
+        kubelet::does_not_start,
+    )
+    .errors(&[NO_START])
+    .needs(Needs::Kubelet)
+    .nightly(),
+    scenario(
+        "vm_kubelet_does_not_stop",
+        "kubelet does not stop on the leader's node, which goes to standby: the node is fenced, and writers hardly notice",
+        kubelet::does_not_stop,
+    )
+    .errors(&[BOTH_RETURN, &["Result of stop operation for kubelet on "]])
+    .needs(Needs::Kubelet)
+    .nightly(),
+    scenario(
+        "vm_etcd_does_not_stop",
+        "the disk of the leader's etcd stands still, so that not even SIGKILL ends it: the node is fenced, nothing is lost",
+        does_not_stop::run,
+    )
+    .errors(&[BOTH_RETURN, STANDS_STILL])
+    .needs(Needs::EtcdDisk)
+    .nightly(),
+    scenario(
         "vm_setup",
         "'tandem setup' on machines with a systemd of their own, as Debian's packages leave them; then the leader's power is cut",
         setup::to_two_voters,
@@ -147,6 +180,17 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 
 /// The names of events about nodes. In the journal these events have the priority of an error.
 const TOLD: &[&str] = &["PacemakerNodeOffline", "PacemakerNodeUnhealthy", "PacemakerStatusStale", "EtcdAlone"];
+/// The errors that systemd and Pacemaker log about a unit that does not start.
+const NO_START: &[&str] = &["Failed to start kubelet.service", "Result of start operation for kubelet on "];
+/// The errors of a node with an etcd that SIGKILL does not end: Pacemaker logs the failed actions, and the kernel a task that
+/// waits for two minutes.
+const STANDS_STILL: &[&str] = &[
+    "Result of monitor operation for etcd on ",
+    "Result of stop operation for etcd on ",
+    "blocked for more than",
+    "Not tainted ",
+    "hung_task_timeout_secs",
+];
 /// The errors that programs log when `tandem setup` is interrupted: only one node is left, or neither node has etcd
 /// data.
 const CUT_OFF: &[&str] = &[
