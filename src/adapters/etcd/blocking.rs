@@ -279,10 +279,11 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::os::test_port;
 
     /// Returns an endpoint on which no server listens.
     fn closed() -> Endpoint {
-        let address = crate::os::test_port::listener().local_addr().unwrap().to_string();
+        let address = test_port::listener().local_addr().unwrap().to_string();
         Endpoint { url: format!("https://{address}"), address }
     }
 
@@ -294,13 +295,14 @@ mod tests {
             key_file: PathBuf::from("/nonexistent/etcd.key"),
         };
         let timeout = Duration::from_secs(5);
+        let closed = closed();
         let asked = || {
-            let read = confirmed_read(&closed(), &credentials, timeout).unwrap_err();
+            let read = confirmed_read(&closed, &credentials, timeout).unwrap_err();
             assert!(matches!(&read, Error::Certificate { path, .. } if path == "/nonexistent/ca.crt"), "{read}");
-            observe(&closed(), &credentials, timeout)
+            observe(&closed, &credentials, timeout).etcd
         };
-        assert_eq!(asked().etcd, Fact::Absent);
+        test_port::settles(&Fact::Absent, asked);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        assert_eq!(runtime.block_on(async { asked() }).etcd, Fact::Absent);
+        assert_eq!(runtime.block_on(async { asked() }), Fact::Absent);
     }
 }
