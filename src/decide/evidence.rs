@@ -39,8 +39,9 @@ pub type MemberId = u64;
 /// Everything that the agent knows when it decides what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Milliseconds since the action began. `budget_ms` is all the time that the action has.
+    /// Milliseconds since the action began.
     pub elapsed_ms: u64,
+    /// Milliseconds that the action has in all.
     pub budget_ms: u64,
     pub me: NodeAddress,
     /// The other node of the pair; `None` in a cluster of one node.
@@ -68,7 +69,7 @@ pub struct Evidence {
     #[serde(default)]
     pub room: Fact<Room>,
     pub note: Fact<DurableState>,
-    /// What this boot remembers about etcd, from a file in `/run`, which no reboot preserves.
+    /// Facts about etcd that the agent stored in this boot (see [`BootState`]), in a file in `/run`, which no reboot preserves.
     pub boot_memory: Fact<BootState>,
     /// The operator's confirmation (`tandem confirm-recovery`) that this node may run standalone.
     // Files of decisions have this name for it from the first version on.
@@ -85,8 +86,9 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     /// Set if the peer's etcd answers, but its auth refuses this agent. `peer_etcd` is then unknown.
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// Answers of this node's etcd while it has no leader. The agent asks for them if a vote proxy may vote for a peer that is confirmed
-    /// off. It also asks if this boot remembers a voter. That member may have become one of three since, and then it awaits a majority.
+    /// Answers of this node's etcd while it has no leader. The agent asks for them in two cases: a vote proxy may vote for a peer that is
+    /// confirmed off, or [`BootState::voter`] is set. In the second case this member may since have become one of three voters, and then it
+    /// awaits a majority.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
     /// Way in which a survivor comes to run standalone. A decision that was recorded before there was a choice restarted etcd.
@@ -271,7 +273,7 @@ impl Evidence {
         matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
 
-    /// Returns why the state of this node's etcd is unknown.
+    /// Returns why this node's etcd has not answered.
     pub fn own_silence(&self) -> &str {
         if self.own_etcd.is_absent() { "nothing listens on its client port" } else { self.own_etcd.why_unknown() }
     }
@@ -296,14 +298,15 @@ impl Evidence {
         self.cib.known().is_some_and(recorded)
     }
 
-    /// Returns whether this member asked the peer to remove it, and has not voted since. Even if the peer's answer was lost, its log may
-    /// contain the removal, and then the peer is the sole voter.
+    /// Returns whether this member asked the peer to remove it, and has not voted since. Even if no answer came, the peer's log may contain
+    /// the removal, and then the peer is the sole voter.
     pub fn may_have_left(&self) -> bool {
         self.last_note().is_none_or(|note| note.left_at.is_some())
     }
 
-    /// Returns the durable note: an empty one if none was ever written, and `None` if it is unknown. A note about other data proves
-    /// nothing. Then this returns a note that counts no forced new cluster, and records that this member may have left.
+    /// Returns the durable note (see [`DurableState`]): an empty one if none was ever written, and `None` if it is unknown. If the note is
+    /// about other data than the present one, this returns a note that counts no forced new cluster, and records that this member may have
+    /// left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),
@@ -313,8 +316,8 @@ impl Evidence {
         }
     }
 
-    /// Returns whether the durable note `note` is about the present data. Without data, the note is about the data that was here. If the
-    /// data is of another cluster, an operator restored a snapshot, and the note counts as the node's.
+    /// Returns whether the durable note `note` is about the data on this node, or about the data that was here if there is none now. This
+    /// is also true if the data is of another cluster than the note's, because an operator then restored a snapshot on this node.
     fn is_about_our_data(&self, note: &DurableState) -> bool {
         let (Some(of), Some(own)) = (&note.of, self.own_data()) else { return true };
         of.cluster_id != own.cluster_id || *of == own
@@ -326,7 +329,7 @@ impl Evidence {
     }
 
     /// Returns the owner of the data on this node: from the disk, from the etcd that runs with that data or, while etcd is silent, from
-    /// this boot's memory. `None` if none of them has it.
+    /// [`BootState::voter`]. `None` if none of them has it.
     pub fn own_data(&self) -> Option<DataOwner> {
         let (cluster_id, member_id) = match (&self.disk, &self.own_etcd) {
             (Fact::Known(DataDir::Present(history)), _) => (history.cluster_id, history.member_id),
@@ -349,21 +352,21 @@ impl Evidence {
         self.local.machine_is_deleted == Fact::Known(true)
     }
 
-    /// Returns what the present boot remembers about etcd; `None` if the file in `/run` is from another boot.
+    /// Returns what the agent stored about etcd in this boot; `None` if the file in `/run` is from another boot.
     pub fn boot_state(&self) -> Option<&BootState> {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }
 
-    /// Returns the voter that this boot remembers, if the CIB still shows this node's claim to run standalone. Pacemaker may have ended and
-    /// come back in the same boot, for example in maintenance. Then the claim was lost with Pacemaker's attributes, and the peer may have
-    /// continued without this node, so the memory in `/run` proves nothing.
+    /// Returns [`BootState::voter`] if the CIB shows this node's claim to run standalone (see [`PublishedState::claims`]). Pacemaker may
+    /// have ended and come back in the same boot, for example in maintenance. The claim was lost with Pacemaker's attributes then, and the
+    /// peer may have continued without this node, so the stored voter proves nothing.
     pub fn running_voter(&self) -> Option<&RunningVoter> {
         let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
         self.boot_state()?.voter.as_ref().filter(|_| claims)
     }
 
-    /// Returns the voter that this boot remembers, even if the CIB does not answer. This is for keeping the memory, and proves nothing:
-    /// only a CIB that answers shows whether the claim to run standalone is gone. For a proof see [`Self::running_voter`].
+    /// Returns [`BootState::voter`] as [`Self::running_voter`] does, but also if the CIB does not answer. The agent uses it to keep the
+    /// stored voter, and not as a proof. Only a CIB that answers shows whether the claim to run standalone is gone.
     pub fn remembered_voter(&self) -> Option<&RunningVoter> {
         match self.cib {
             Fact::Known(_) => self.running_voter(),

@@ -21,12 +21,13 @@ pub struct Outlook {
     pub peer: Option<NodeName>,
     /// Pacemaker's view of the pair; `Absent` if Pacemaker is stopped on the asking node.
     pub care: Fact<Care>,
-    /// State of the etcd on the node to be stopped; `peer_etcd` is the peer's. `Absent` if no etcd runs there.
+    /// State of the etcd on the node to be stopped; `Absent` if no etcd runs there.
     pub own_etcd: Fact<Voice>,
+    /// State of the peer's etcd; `Absent` if no etcd runs there.
     pub peer_etcd: Fact<Voice>,
-    /// True if the peer has published its claim to run standalone. An etcd votes a moment before its agent publishes and remembers the
-    /// claim. If the other node were lost in between, the peer could not continue. `Absent` if the peer publishes nothing, as another kind
-    /// of agent does.
+    /// True if the peer has published its claim to run standalone. An etcd votes a moment before its agent publishes and stores the claim.
+    /// If the other node were lost in between, the peer could not continue. `Absent` if another kind of agent runs on the peer and
+    /// publishes no record.
     pub peer_claims: Fact<bool>,
     /// Description of a membership change that has not ended yet.
     pub change: Option<String>,

@@ -128,8 +128,9 @@ pub enum Phase {
 pub struct DeadVote {
     /// Id of the dead member, which is confirmed off.
     pub dead: MemberId,
-    /// Id of this node's member; `cluster_id` is the id of its cluster.
+    /// Id of this node's member.
     pub member_id: MemberId,
+    /// Id of the cluster of this node's member.
     pub cluster_id: u64,
     /// Term of this node's etcd before the agent announced that the node will run standalone. If the term has changed since, another member
     /// may have been elected in between, and the vote proxy does not vote.

@@ -22,8 +22,8 @@ pub struct Cib {
     /// State of the agent on the peer, from Pacemaker's operation history.
     pub peer_agent: PeerAgent,
     pub own_record: Option<PublishedState>,
-    /// True if Pacemaker's attribute manager still has this node's published record. The agent asks only if this boot remembers a voter and
-    /// the CIB contains no record.
+    /// True if Pacemaker's attribute manager still has this node's published record. The agent asks only if [`super::BootState::voter`] is
+    /// set and the CIB contains no record of this node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_own_record: bool,
     pub peer_record: Option<PublishedState>,
@@ -158,15 +158,16 @@ impl PeerNode {
 /// and the shell agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Others {
-    /// Address of this node's member that this node published last. `revision` is the revision that it published last.
+    /// IP address of this node's member, as this node published it last.
     pub node_ip: Option<String>,
+    /// Revision that OpenShift's sidecar wrote, as this node published it last.
     pub revision: Option<u64>,
     /// UUID of this machine that this node published last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<String>,
-    /// True if `force_new_cluster` is set on this node; `force_on_peer` is the peer's. An operator or OpenShift's etcd operator thus
-    /// chooses the data that wins.
+    /// True if `force_new_cluster` is set on this node, with which an operator or OpenShift's etcd operator chooses this node's data.
     pub force_on_me: bool,
+    /// True if `force_new_cluster` is set on the peer, so that the peer's data is chosen.
     pub force_on_peer: bool,
     /// True if `restart_no_leave` is set: the next stop is the first half of a restart.
     pub restart_no_leave: bool,
@@ -269,7 +270,8 @@ pub struct PublishedState {
     pub prefers: Option<NodeName>,
 }
 
-/// Written by hand, so that a field that a record lacks does not change the hash: the model orders states by it.
+/// Hashes an optional field only if it is set, so that a record without these fields keeps the hash that it had before they existed. The
+/// model orders states by that hash.
 impl Hash for PublishedState {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { boot_id, disk, lineage, claims, joins, gave_up, left, nonce, revision, prefers } = self;

@@ -22,7 +22,8 @@ pub struct DurableState {
     /// with a history of its own, the operator does not have to choose again.
     #[serde(default)]
     pub gave_up: bool,
-    /// True from the moment at which this node joins until it votes again. A backup from that time may be the last copy but one.
+    /// True from the moment at which this node begins to join the peer's cluster until its member votes. A backup of the data from that
+    /// time may be the only copy apart from the peer's.
     #[serde(default)]
     pub joins: bool,
     /// Data that this note is about; `None` in a note that was written before notes named their data.
@@ -42,7 +43,7 @@ pub struct DataOwner {
     pub node: NodeName,
 }
 
-/// What the agent remembers about etcd for the duration of this boot, in a file that no reboot preserves.
+/// Facts about etcd that the agent stores for the duration of this boot, in a file that no reboot preserves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootState {
     pub boot_id: String,
@@ -69,8 +70,8 @@ pub struct BootState {
     pub leaderless_since_s: Option<u32>,
 }
 
-/// Written by hand, so that a memory without a hand-over keeps the hash that it had before that field existed: a search orders states by
-/// it.
+/// Hashes the hand-over and the time of the lost leader only if they are set, so that other values keep the hash that they had before these
+/// fields existed. A search of the model orders states by that hash.
 impl Hash for BootState {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { boot_id, voter, promoted, start_failures, in_vain, ended_at, hand_over, leaderless_since_s } = self;
@@ -98,7 +99,7 @@ pub struct Confirmation {
     pub accept_loss: bool,
 }
 
-/// Voter that the agent saw running.
+/// This node's member, which the agent saw run as a voter with a leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunningVoter {
     pub cluster_id: u64,

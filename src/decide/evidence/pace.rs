@@ -11,7 +11,7 @@ pub struct Pace {
     /// Time that an action must have left to launch the container, from the duration of the launches in this boot.
     #[serde(default)]
     pub launch_ms: u64,
-    /// Number of consecutive actions that left a recovery to the next one for lack of time.
+    /// Number of consecutive actions that had too little time for a recovery, and left it to the next action.
     #[serde(default)]
     pub postponed: u64,
     /// Number of consecutive observations, up to this one, in which this node's etcd accepted a connection and did not answer in time.

@@ -20,7 +20,8 @@ pub struct DataEnd {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
-    /// True if etcd had died before the agent read this end. An operator may have put other data there in between.
+    /// True if etcd had died before the agent read where the data ends. An operator may have replaced the data between
+    /// the two.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found_dead: bool,
 }

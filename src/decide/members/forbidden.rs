@@ -19,7 +19,7 @@ pub enum Forbidden {
         member: String,
         why: String,
     },
-    /// M3: a third voter would come next to a pair of which only one node votes.
+    /// Rule M3: a third voter would be added to a pair of which only one node votes.
     HalfAPair,
     NoReplacement {
         member: String,
@@ -107,7 +107,7 @@ pub enum Forbidden {
         given: String,
         member: String,
     },
-    /// M14: a node may not be stopped now.
+    /// Rule M14: a node may not be stopped now.
     MayNotStop(Hindrance),
     StopUnknown(Doubt),
 }

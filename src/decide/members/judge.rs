@@ -3,7 +3,7 @@
 use super::{Forbidden, Health, MachineState, Member, MemberStep, Membership, Newcomer, Words, quorum};
 use crate::decide::evidence::{MemberId, NodeName};
 
-/// Permission to take a step.
+/// Permission of the rules to take a step that changes the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
     /// True if only an operator's confirmation allows the step. Taking the step uses the confirmation up.
@@ -28,12 +28,13 @@ pub fn judge(
     }
 }
 
-/// Checks whether the learner `id` may be promoted by its own state (M7), whatever the state of the other members.
+/// Checks by rule M7 (see [`Forbidden`]) whether the state of the learner `id` allows its promotion, whatever the state of the other
+/// members.
 pub(super) fn judge_learner(membership: &Membership, id: MemberId) -> Result<(), Forbidden> {
     Look { membership, replaced: None }.learner(id).map(drop)
 }
 
-/// Checks whether a majority of healthy voters could commit a change now (M11).
+/// Checks by rule M11 (see [`Forbidden`]) whether a majority of healthy voters could commit a change now.
 pub(super) fn judge_majority(membership: &Membership) -> Result<(), Forbidden> {
     Look { membership, replaced: None }.quorum()
 }
@@ -44,8 +45,8 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// Checks the rules for adding a learner: no other learner (M2), room for a member (M1), healthy voters (M3), and the rules for every
-    /// change.
+    /// Checks the rules for adding a learner (see [`Forbidden`]): no other learner (rule M2), room for a member (M1), healthy voters (M3),
+    /// and the rules for every change.
     fn add(&self, newcomer: &Newcomer) -> Result<Passed, Forbidden> {
         self.quorum()?;
         self.settled()?;
@@ -64,7 +65,8 @@ impl<'a> Look<'a> {
         Ok(BY_THE_RULES)
     }
 
-    /// Checks the rules for a promotion: a learner that is ready (M7), room for a voter (M1), and other voters that are healthy (M3).
+    /// Checks the rules for a promotion (see [`Forbidden`]): a learner that is ready (rule M7), room for a voter (M1), and other voters
+    /// that are healthy (M3).
     fn promote(&self, id: MemberId) -> Result<Passed, Forbidden> {
         self.quorum()?;
         self.settled()?;
@@ -125,8 +127,8 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Checks the rules for a removal: not the last voter or a leader (M10), a majority before and after it (M5), known health (M12),
-    /// unhealthy members first (M6), learners (M8), and no loss of a voter that nothing replaces (M4).
+    /// Checks the rules for a removal (see [`Forbidden`]): not the last voter or a leader (rule M10), a majority before and after it (M5),
+    /// known health (M12), unhealthy members first (M6), learners (M8), and no loss of a voter that nothing replaces (M4).
     fn remove(&self, id: MemberId, words: &Words) -> Result<Passed, Forbidden> {
         let target = self.listed(id)?;
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
@@ -160,8 +162,8 @@ impl<'a> Look<'a> {
         self.may_be_fewer(target, voters, words)
     }
 
-    /// Checks whether a healthy voter may leave: more voters remain than are wanted (M4), or an operator confirmed the loss of this member
-    /// (M13).
+    /// Checks whether a healthy voter may leave: more voters remain than are wanted (rule M4), or an operator confirmed the loss of this
+    /// member (rule M13).
     fn may_be_fewer(&self, target: &Member, voters: usize, words: &Words) -> Result<Passed, Forbidden> {
         if voters > self.membership.wanted {
             return Ok(BY_THE_RULES);
@@ -180,7 +182,8 @@ impl<'a> Look<'a> {
         self.membership.member(id).ok_or_else(|| Forbidden::NotListed { member: format!("member {id:x}") })
     }
 
-    /// Checks that etcd has a leader and a majority of healthy voters (M11). If the health of a voter is unknown, that is the error (M12).
+    /// Checks by rule M11 that etcd has a leader and a majority of healthy voters. If the health of a voter is unknown, the error names
+    /// rule M12 (see [`Forbidden`]).
     fn quorum(&self) -> Result<(), Forbidden> {
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
         let is_pair = self.membership.is_pair;
@@ -194,7 +197,7 @@ impl<'a> Look<'a> {
         Err(Forbidden::NoQuorum { voters, healthy, is_pair })
     }
 
-    /// Checks that no other change is under way, and that all members have applied the last one (M9).
+    /// Checks by rule M9 (see [`Forbidden`]) that no other change is under way, and that all members have applied the last one.
     fn settled(&self) -> Result<(), Forbidden> {
         if let Some(change) = &self.membership.change {
             return Err(Forbidden::ChangeUnderWay { change: change.clone() });
@@ -209,14 +212,14 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Checks that both nodes of a pair vote before a third voter, which has no node, joins them (M3). Next to only one voting node, the
-    /// third voter would be a second voter that no agent replaces when it is lost.
+    /// Checks rule M3 (see [`Forbidden`]) for a third voter, which runs on neither node of the pair: it joins only once both nodes' members
+    /// vote. If only one of them votes, the third voter would be the second of two voters, and no agent replaces it when it is lost.
     fn pair_is_complete(&self, node: Option<&NodeName>) -> Result<(), Forbidden> {
         let voting = self.membership.voters().filter(|voter| voter.node.is_some()).count();
         if self.membership.third_voter && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
     }
 
-    /// Checks that every voter except the one to be replaced is healthy (M3), and that its health is known (M12).
+    /// Checks that every voter except the one to be replaced is healthy (rule M3), and that its health is known (rule M12).
     fn others_are_healthy(&self) -> Result<(), Forbidden> {
         self.unknown(self.replaced)?;
         for voter in self.membership.voters().filter(|voter| Some(voter.id) != self.replaced) {
@@ -227,7 +230,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Checks that the health of every voter is known (M12), except that of the member `except`.
+    /// Checks by rule M12 that the health of every voter is known, except that of the member `except`.
     fn unknown(&self, except: Option<MemberId>) -> Result<(), Forbidden> {
         for voter in self.membership.voters().filter(|voter| Some(voter.id) != except) {
             if let Health::Unknown(why) = &voter.health {
@@ -243,7 +246,7 @@ fn is_new(member: &Member) -> bool {
     member.is_learner && !member.has_started()
 }
 
-/// Checks whether the learner `target` may be removed (M8): not if it is healthy and about to vote.
+/// Checks by rule M8 whether the learner `target` may be removed: not if it is healthy and about to vote.
 fn remove_learner(target: &Member) -> Result<Passed, Forbidden> {
     let is_deleted = target.machine == MachineState::BeingDeleted;
     if !target.has_started() || is_deleted || target.is_strange {

@@ -65,8 +65,9 @@ pub struct Member {
     pub peer_urls: Vec<String>,
     pub is_learner: bool,
     pub health: Health,
-    /// Number of log entries that the member lacks of the leader's in this observation. `lag_before` is the number in the one before.
+    /// Number of the leader's log entries that the member lacked in this observation.
     pub lag: Option<u64>,
+    /// Number of the leader's log entries that the member lacked in the observation before this one.
     pub lag_before: Option<u64>,
     /// True if the member has applied the observed member list; `None` if the member does not answer that query.
     pub knows_the_list: Option<bool>,
@@ -168,9 +169,9 @@ impl Membership {
     /// voter votes, or the node's voter is not known to be down.
     ///
     /// The removal is an entry that two of three voters have to write, so it commits only while the other node and the third voter both
-    /// live. It follows every acknowledged write in the log, so both have all of these. Afterwards two of two voters are needed, as two of
-    /// three were before, so the cluster tolerates no fewer failures. A replacement is listed after the removal, because etcd lists none
-    /// while a voter is down.
+    /// live. It follows every acknowledged write in the log, so both have all acknowledged writes. Afterwards two of two voters are needed,
+    /// as two of three were before, so the cluster tolerates no fewer failures. A replacement is listed after the removal, because etcd
+    /// lists none while a voter is down.
     pub fn removal_beside_third_voter(&self, voter: &Member) -> Option<Result<Passed, Forbidden>> {
         let is_down = matches!(voter.health, Health::No(_)) && !voter.is_learner && voter.node.is_some();
         let remove = || judge(self, &MemberStep::Remove(voter.id), None, &Words::default());

@@ -12,7 +12,8 @@ pub enum NoVoteProxy {
     NotWanted,
     /// The peer's machine is not confirmed off. Its etcd could be started again while a vote is cast for it.
     PeerIsThere,
-    /// This node may continue for another reason than what this boot remembers. A vote proxy needs that memory as its proof.
+    /// This node may run standalone for another reason than that its etcd ran as a voter in this boot. A vote proxy needs that reason as
+    /// its proof.
     NotProven,
     /// etcd does not report its term and its members.
     NotTold { why: String },

@@ -39,8 +39,9 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
-/// Returns the write of the position at which a newly forced cluster begins. It is needed if an operator chose data that ends before a
-/// position that had been reached. From then on that data counts as whole, and every cluster that is forced later holds at least as much.
+/// Returns the effect that publishes the end of this node's data as the log position that etcd has reached, if the published position lies
+/// beyond it. An operator has then chosen data that lacks its last entries. From then on that data counts as whole, and every cluster that
+/// is forced later holds at least as much.
 fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     // A running etcd has what was reached, also one that is silent.
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
@@ -51,8 +52,9 @@ fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     is_less.then_some(Effect::SetReached(chosen))
 }
 
-/// Returns the effect that deletes this boot's memory of a voter if the CIB lacks that voter's claim to run standalone. Announcing that
-/// this node runs standalone publishes a claim again, and the memory would then count as a proof again.
+/// Returns the effect that clears [`BootState::voter`] if the CIB lacks the claim to run standalone that this voter had published. Without
+/// its claim, the stored voter proves nothing. The announcement publishes a new claim, and the stored voter must not become a proof by
+/// that.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();
@@ -61,9 +63,9 @@ fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
 
 /// Returns the durable note with which this node announces that it will run standalone; `None` if the present note is unknown.
 ///
-/// The note counts one more fork (forced new cluster). If the last announcement was not carried out, it counts none, because that fork
-/// never happened. That is so while the note names no voter ([`carried_out`]), or a voter that still votes with this node. While etcd is
-/// silent, it is unknown whether that voter still votes, and a fork is counted. One is also counted at an operator's confirmation, because
+/// The new note counts one more fork (forced new cluster) than is known. If the last announced fork was not carried out, the count stays as
+/// it is. That is so while the present note names no voter ([`carried_out`]), or a voter that still votes with this node. While etcd is
+/// silent, it is unknown whether that voter still votes, and the count rises. The count also rises at an operator's confirmation, because
 /// the peer may have taken over the last count and continued from it.
 fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let note = evidence.last_note()?;
@@ -88,8 +90,8 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     Some(DurableState { lineage, alone_since, alone_revision, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
-/// Returns the update of the durable note right before a new cluster is forced: the voter that the force removes, and the end of the log
-/// with which the cluster begins. A silent etcd may not have reported them before. `None` if the note has both.
+/// Returns the update of the durable note right before a new cluster is forced. It adds the voter that the force removes, and the end of
+/// the log with which the cluster begins, because a silent etcd may not have reported them before. `None` if the note has both.
 pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
@@ -103,7 +105,7 @@ pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
 }
 
 /// Returns the other voter of two: from this node's data, from its etcd or, while etcd has no leader, from what etcd reports without one.
-/// The published record is older than the last change of the members, so it is not used.
+/// The published record is not used, because the members may have changed since.
 fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     if evidence.disk.known().is_some() || evidence.own_etcd.known().is_some() {
         return proof::other_voter(evidence);

@@ -64,8 +64,8 @@ fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     evidence.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
 
-/// Turns a failure into success while an etcd that this monitor launched runs, and leaves it to the next monitor. Pacemaker would stop etcd
-/// after a failed monitor.
+/// Replaces a monitor's failure by success if the plan fails because etcd does not answer, and the etcd that this recovery launched may
+/// run. Pacemaker would stop that etcd after a failed monitor. The next monitor observes it again.
 fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.because {
         Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if evidence.container_may_run() => {

@@ -154,8 +154,8 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
-/// Returns whether this sole voter's history is no longer kept by `two_histories=primary`: the peer's record, read again after this node's
-/// own write, does not agree any more, and no operator vouches for this history.
+/// Returns whether `two_histories=primary` no longer keeps the history of this sole voter. That is so if the peer's record, read once more
+/// after this node's own write, names another history, and no operator's decision is for this one.
 fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
     let (Some(cib), Some(me)) = (evidence.cib.known(), evidence.published_state()) else { return false };
     let DataDir::Present(history) = disk else { return false };
@@ -175,8 +175,8 @@ fn look_whose_is_kept(evidence: &Evidence) -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Refuses to force a new cluster, because this node has no proof any more. A confirmation of other data is deleted, because otherwise each
-/// start would stop etcd again, endlessly.
+/// Refuses to force a new cluster, because this node has no proof any more that its data is complete. Deletes an operator's confirmation if
+/// it was given for other data. Otherwise each later start would stop etcd in vain, because of that confirmation.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
     if !is_confirmed(evidence) {
@@ -187,7 +187,7 @@ fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
-/// Returns whether the peer is there again and may hold data. Then a plain start is right, because this member is one of two voters.
+/// Returns whether the peer has come back and may hold data. Then a plain start is right, because this member is one of two voters.
 fn peer_came_back(evidence: &Evidence) -> bool {
     // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
     let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();

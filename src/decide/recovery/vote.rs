@@ -71,8 +71,8 @@ fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
     (voters.len() == 2 && is_among).then_some(other.id)
 }
 
-/// Returns this node's member if it runs without a leader and is known to be a voter. It is known from etcd's own answer or, if etcd has
-/// not answered since its start, from this boot's memory.
+/// Returns this node's member if it runs without a leader and is known to be a voter. That is known from etcd's own answer or, if etcd has
+/// not answered since its start, from [`Evidence::running_voter`].
 pub(super) fn leaderless_voter(evidence: &Evidence) -> Option<RunningVoter> {
     let remembered = evidence.running_voter().cloned()?;
     match &evidence.own_etcd {

@@ -28,8 +28,9 @@ pub(in crate::decide) fn not_restored(progress: &Progress) -> Cow<'_, Progress> 
     }
 }
 
-/// Returns whether Pacemaker has erased this node's record from the CIB while its attribute manager still has it. A boot that remembers a
-/// voter has published the record. When Pacemaker ends on this node, the attribute manager forgets it, and the record is permanently lost.
+/// Returns whether Pacemaker has erased this node's record from the CIB while its attribute manager still has it. An agent that has stored
+/// a voter in this boot had published the record. When Pacemaker ends on this node, the attribute manager forgets the record, and it is
+/// lost for good.
 fn is_erased(evidence: &Evidence) -> bool {
     let is_erased = |cib: &Cib| cib.own_record.is_none() && cib.keeps_own_record;
     let remembers_a_voter = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());

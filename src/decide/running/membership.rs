@@ -80,9 +80,8 @@ pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
     entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
 }
 
-/// Removes a learner at an address of no known node: it was replaced, or taken out of `node_ip_map`. etcd allows one learner, so it would
-/// keep the peer out. This never removes a voter outside of the pair, which an administrator added, one of the pair's two voters, or the
-/// third voter that the CIB names.
+/// Removes a learner at an address of no known node: it was replaced, or taken out of `node_ip_map`. etcd allows one learner, so this one
+/// would keep the peer out. Members that vote stay, and so does the third voter that the CIB names.
 pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     evidence.cib.known()?;
     if evidence.voters_of_the_pair(etcd) != 1 {

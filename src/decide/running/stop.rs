@@ -110,8 +110,8 @@ fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::then_look(Vec::new(), LOOK_FOR_THE_END_MS, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
 }
 
-/// Waits for the CIB, which shows the claim to run standalone that a stop keeps or gives up. The wait ends when the time is short, or if
-/// this boot remembers no voter.
+/// Waits for the CIB, which shows the claim to run standalone that a stop keeps or gives up. The wait ends when the time is short. There is
+/// none if [`BootState::voter`] is not set, because then there is no claim.
 fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let has_time = evidence.elapsed_ms + STOP_RESERVE_MS <= evidence.budget_ms
@@ -120,7 +120,7 @@ fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         .then(|| Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// Records what this node may rely on later, and ends the stop. etcd has ended already.
+/// Records what later decisions on both nodes rely on, such as where this node's data ends, and ends the stop. etcd has ended already.
 fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let voter = evidence.remembered_voter().cloned().filter(|_| keeps_its_claim(evidence));
     let claims = voter.is_some();

@@ -28,8 +28,8 @@ pub(in crate::decide) enum Stage<'a> {
     Runs,
 }
 
-/// Returns everything that the agent records about a serving member, in the order in which other nodes may rely on it. Two entries have
-/// another place at a start.
+/// Returns everything that the agent records about a serving member, in the order in which other nodes may rely on it. A start cleans up
+/// failure counts earlier in that order than a later action does.
 pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
     let starts = stage != Stage::Runs;
     let mut effects = Vec::new();
@@ -86,9 +86,10 @@ pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) ->
     effects
 }
 
-/// Records what a healthy member has to, and ends the action. If the member became a voter a moment ago, it first publishes its claim to
-/// run standalone and then, once the CIB shows the claim, remembers that it votes. One action does both, because without them a loss of the
-/// leader would need an operator. If the durable note cannot be read, neither is possible.
+/// Records what a healthy member has to, and ends the action. If the member became a voter a moment ago, the agent first publishes the
+/// claim to run standalone. Once the CIB shows the claim, it stores in this boot that the member votes (see [`BootState::voter`]). One
+/// action does both, because without them a loss of the leader would need an operator. If the durable note cannot be read, neither is
+/// possible.
 pub(in crate::decide) fn kept(
     evidence: &Evidence,
     progress: &Progress,
@@ -116,8 +117,8 @@ pub(in crate::decide) fn settled_config(evidence: &Evidence) -> Option<Effect> {
     forces.then_some(Effect::SettleConfig)
 }
 
-/// Deletes an operator's confirmation once this node serves. It is meant for a node that cannot continue. A later failure must not find it,
-/// because the data is then another. On a learner only a start deletes it.
+/// Deletes an operator's confirmation once this node serves, because it was given for a node that could not continue. A later failure must
+/// not find it, because the data will have changed. On a learner only a start deletes it.
 fn used_word(evidence: &Evidence) -> Option<Effect> {
     evidence.confirmation.known().map(|_| Effect::ConsumeConfirmation)
 }
@@ -126,9 +127,9 @@ fn is_promoted(evidence: &Evidence) -> bool {
     evidence.boot_state().is_some_and(|memory| memory.promoted)
 }
 
-/// Publishes the claim to run standalone of a learner that was promoted since its start, and remembers at the next observation that it
-/// votes. It does the same for a voter that lost its claim when Pacemaker ended: that voter has a leader, so no node has continued without
-/// it.
+/// Publishes the claim to run standalone of a learner that was promoted since its start, and stores at the next observation that it votes
+/// ([`BootState::voter`]). It does the same for a voter that lost its claim when Pacemaker ended: that voter has a leader, so no node has
+/// continued without it.
 fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if let Some(claim) = missing_claim(evidence, etcd) {
         return vec![claim];
@@ -157,8 +158,8 @@ fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     is_news.then_some(Effect::PublishRecord(living))
 }
 
-/// Returns what this boot is to remember of a serving etcd. If the durable note cannot be read, this boot's memory stays as it is, because
-/// the claim to run standalone rests on the note.
+/// Returns the facts about a serving etcd that the agent stores for this boot. If the durable note cannot be read, the stored facts stay as
+/// they are, because the claim to run standalone rests on the note.
 pub(super) fn remember_voter(
     evidence: &Evidence,
     etcd: &Etcd,
@@ -207,7 +208,7 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
 }
 
-/// Remembers that a forced etcd is the sole voter, so that the agent does not force it again when it is slow.
+/// Stores for this boot that a forced etcd is the sole voter, so that the agent does not force it once more when it is slow.
 fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|_| *mode == RunMode::ForceNewCluster)?;
     let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });

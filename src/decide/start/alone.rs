@@ -10,7 +10,7 @@ use crate::decide::recovery::proof;
 use crate::decide::standing::{Standing, classify, history_position, is_voter, position};
 use crate::decide::timing::{PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS};
 
-/// Decides a start by rule R3: the peer is confirmed down and is not starting.
+/// Decides a start by rule R3 (one node runs standalone), because the peer is confirmed down and is not starting.
 pub(super) fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     let history = match &record.disk {
         DataDir::Present(history) => history,

@@ -124,8 +124,9 @@ fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
     if serves { Plan { because: evidence.rule(Rule::AlreadyServing), ..plan } } else { plan }
 }
 
-/// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it. The record is published with
-/// the refusal too, because a start that may not fail yet continues ([`paced`]), perhaps without an earlier publication.
+/// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it. If the record does not appear
+/// in time, the start is refused. The refused plan publishes the record, too, because [`paced`] may continue a refused start, and the
+/// record may not have been written yet.
 fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Plan {
     if progress.in_phase_ms(evidence.elapsed_ms) > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         let why = "our own record does not appear in it".to_owned();

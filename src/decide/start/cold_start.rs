@@ -33,8 +33,9 @@ pub(in crate::decide) struct Cluster<'a> {
     pub(in crate::decide) chosen: Chosen,
     /// Log position that the leader last published.
     pub(in crate::decide) reached: Option<&'a Reached>,
-    /// Lineage that this node once recorded for itself in its attribute (see [`Lineage`]); `recorded_of_peer` is the peer's.
+    /// Lineage that this node once recorded for itself in its attribute (see [`Lineage`]).
     pub(in crate::decide) recorded_of_me: Option<&'a Lineage>,
+    /// Lineage that the peer once recorded for itself in its attribute.
     pub(in crate::decide) recorded_of_peer: Option<&'a Lineage>,
     /// Third voter, outside of the pair; `None` unless an administrator named one.
     pub(in crate::decide) third_voter: Option<&'a ThirdVoter>,
@@ -170,11 +171,12 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     }
 }
 
-/// Returns the result of the table of cold starts on this node, or a refusal if only this node knows that its data was put back to an
-/// earlier state.
+/// Returns the result of the table of cold starts (rule R2) on this node. It is a refusal in two cases that the records of the two nodes do
+/// not show.
 ///
-/// Two voters still start plainly if the other one's log reaches as far as this node's did, because Raft elects it, or if an operator chose
-/// one of two outdated logs. No parameter has this node's history continue while the peer's etcd may run.
+/// First, this node knows that its own data was put back to an earlier state. The data is started only if an operator chose it, or if this
+/// node is one of two voters and the peer's log reaches far enough, because Raft then elects the peer. Second, `two_histories=primary`
+/// would continue this node's history, and the peer's etcd may run.
 pub(in crate::decide) fn answer_here(
     evidence: &Evidence,
     me: &PublishedState,

@@ -83,8 +83,8 @@ fn who_cannot_tell_whether_something_is_launched_does_not_say_that_nothing_runs(
     assert_eq!(exit(&first(Request::Probe, &unsure)), Some(Exit::Retriable));
 }
 
-/// Asserts that a recorded decision without the fact `launching` is decided again as it was, because the agent that recorded it did not
-/// ask.
+/// Asserts that a recorded decision without the fact `launching` gets the same plan when it is replayed, because the agent that recorded it
+/// did not ask for that fact.
 #[test]
 fn who_was_not_asked_launches_nothing() {
     let old = Evidence { launching: Fact::NotAsked, ..at_rest() };

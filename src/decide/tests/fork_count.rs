@@ -6,8 +6,9 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Request, RunMode};
 
-/// Asserts that a recorded fork (forced new cluster) is counted again only if it was carried out. The voter that the durable note names
-/// shows whether it was.
+/// Asserts that an announcement counts one more fork (forced new cluster) only if the last announced fork was carried out. The durable note
+/// names the voter that the force was to remove. The force was not carried out if the note names none, or a voter that this node's data
+/// still lists.
 #[test]
 fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     let announces = |without: Option<u64>| {
@@ -28,7 +29,8 @@ fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     assert_eq!(announces(None), Some((forks(1, "node1"), Some(PEER))));
 }
 
-/// Asserts that one more fork (forced new cluster) is counted while etcd is silent, because nothing shows which voter its data lists.
+/// Asserts that, while etcd is silent, an announcement counts one more fork (forced new cluster) if the durable note names a voter to be
+/// removed. The last fork may have been carried out then, because nothing shows whether the data still lists that voter.
 #[test]
 fn a_fork_is_counted_again_while_etcd_is_silent() {
     let announces = |without: Option<u64>| {

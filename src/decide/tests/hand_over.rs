@@ -61,7 +61,7 @@ fn moves(plan: &Plan) -> bool {
     plan.effects.contains(&Effect::MoveLeader { to: PEER })
 }
 
-/// Returns the hand-over in the memory that the plan writes; `None` if the plan writes no memory.
+/// Returns the hand-over in the [`BootState`] that the plan writes; `None` if the plan writes none.
 #[expect(clippy::option_option, reason = "nothing is remembered, nothing is due, something is")]
 fn remembered(plan: &Plan) -> Option<Option<HandOver>> {
     plan.effects.iter().find_map(|effect| match effect {

@@ -189,8 +189,8 @@ fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some())));
 }
 
-/// Asserts that one unanswered query of the CIB deletes no memory of a voter. Without that memory, a loss of the leader would need an
-/// operator.
+/// Asserts that one unanswered query of the CIB does not clear [`BootState::voter`]. Without a stored voter, a loss of the leader would
+/// need an operator.
 #[test]
 fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();

@@ -65,8 +65,8 @@ fn a_sole_voter_does_not_start_beside_a_history_of_its_peers_own() {
     assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
 }
 
-/// Asserts that a voter of two corrects a rival fork (forced new cluster) of the same count in its own attribute, because two voters with a
-/// leader have one history.
+/// Asserts that a voter of two corrects its own attribute if that has a fork (forced new cluster) of equal count by the other node. Two
+/// voters with a leader have one history, and the durable note has its fork.
 #[test]
 fn a_voter_of_two_publishes_the_lineage_that_was_settled() {
     let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();

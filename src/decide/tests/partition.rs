@@ -138,7 +138,8 @@ fn only_a_monitor_yields() {
     }
 }
 
-/// Asserts that the time without a leader is not written over an unreadable memory, because the memory may contain a vote.
+/// Asserts that the time without a leader is not stored if the [`BootState`] cannot be read. Writing a new one could delete the record that
+/// this member votes.
 #[test]
 fn nothing_is_counted_over_a_memory_that_cannot_be_read() {
     let unread = Evidence { boot_memory: Fact::Unknown("an I/O error".to_owned()), ..parted_since(None, true) };

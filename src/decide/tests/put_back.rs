@@ -373,7 +373,7 @@ fn a_note_that_is_about_other_data_vouches_for_nothing() {
     assert!(!is_harmless(&first(Request::Start, &own)));
 }
 
-/// Asserts that data without a durable note about it may have left, even if the CIB records no forced new cluster.
+/// Asserts that a member counts as possibly removed if no durable note is about its data, even if the CIB records no forced new cluster.
 #[test]
 fn data_of_which_nothing_is_known_may_have_left() {
     let blank = moved_back().both_start().with_peer_record(DataDir::Blank).cib_with(|cib| cib.lineage = forks(0, ""));

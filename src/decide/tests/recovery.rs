@@ -75,8 +75,8 @@ fn nobody_forces_before_the_peer_is_confirmed() {
     }
 }
 
-/// Asserts that a boot's memory of a voter is no proof without the published claim to run standalone. Pacemaker ended and came back in the
-/// same boot, so etcd and `/run` are unchanged, and Pacemaker's attributes are gone.
+/// Asserts that [`BootState::voter`] proves nothing if the CIB lacks the claim to run standalone. Pacemaker ended and came back in the same
+/// boot, so etcd and `/run` are unchanged, and Pacemaker's attributes are gone.
 #[test]
 fn a_memory_without_its_claim_proves_nothing() {
     let fenced = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);

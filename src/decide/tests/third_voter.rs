@@ -171,7 +171,8 @@ fn a_graceful_stop_of_one_of_three_leaves_it_listed() {
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
 }
 
-/// Asserts that a memory from the time of three voters proves nothing once two are left, because two of three acknowledged.
+/// Asserts that a [`BootState`] from the time of three voters proves nothing once two are left. Two of three could acknowledge writes
+/// without this one.
 #[test]
 fn what_three_acknowledged_is_no_proof_for_two() {
     let among_many = |mut evidence: Evidence| {
@@ -216,7 +217,7 @@ fn what_three_acknowledged_is_no_proof_for_two() {
     );
 }
 
-/// Kind of voter in the memory that a plan writes.
+/// Kind of voter in the [`BootState`] that a plan writes.
 #[derive(Debug, PartialEq, Eq)]
 enum Remembered {
     Nobody,
