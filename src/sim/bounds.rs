@@ -31,8 +31,8 @@ pub struct Bounds {
     pub unmounts: bool,
     /// Lets a sole voter acknowledge a write before the write is on disk, as etcd did before 3.5.5 and 3.4.21.
     pub acks_before_sync: bool,
-    /// The number of counted failed starts after which Pacemaker starts no more on a node; 0 is no limit. The agent's
-    /// limit of starts in vain is reached separately.
+    /// The number of counted failed starts after which Pacemaker starts etcd no more on a node; 0 is no limit. The
+    /// number after which the agent treats starts as in vain is not counted: it may be reached at any time.
     pub threshold: u8,
     /// Disables the reduction [`super::reduce::dead_variables`]. The search then has more states, and the same verdict.
     pub keeps_dead: bool,
@@ -57,8 +57,10 @@ pub struct Bounds {
     pub vote_proxies: bool,
     /// Adds a third voter outside of the two nodes (`etcd_guest`). It may be lost and come back.
     pub third_voter: bool,
-    /// Lets disks be put back to an earlier state or be copied. Positions in the log count, logs are not folded, and
-    /// forced new clusters are counted. The search begins with a history in which the second voter joined the first.
+    /// Lets disks be put back to an earlier state, or be copied over the other node's disk. The rules then read log
+    /// positions, each log keeps all of its entries, and forced new clusters are counted. Other searches merge the
+    /// entries that both logs hold durably, and compare forced new clusters only by rank. The search begins with a
+    /// history in which the second voter joined the first.
     pub puts_back: bool,
     /// The number of terms that may begin after the first one in a log. With 0, a leader begins no term. It counts only
     /// with `puts_back`.
@@ -122,8 +124,8 @@ impl Bounds {
         }
     }
 
-    /// Returns whether rules of this search read the nodes' names. They order two blank nodes by name, and a primary is
-    /// a name.
+    /// Returns whether rules of this search read the nodes' names. They do if both nodes may be blank, because the
+    /// first by name then begins, or if a primary is configured, by its name.
     pub fn names_nodes(&self) -> bool {
         self.blank || self.primary.is_some()
     }

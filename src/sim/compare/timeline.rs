@@ -51,8 +51,9 @@ pub struct Figures {
     pub leader: Option<usize>,
 }
 
-/// The length of a run (`END_S`), and the time at which an operator checks the cluster (`OPERATOR_S`), in seconds.
+/// The length of a run, in seconds.
 const END_S: u64 = 300;
+/// The time of a run at which an operator checks the cluster, in seconds.
 const OPERATOR_S: u64 = 240;
 /// The time of the first fault in a run, in milliseconds. A client began a write 50 ms before.
 const FAULT_MS: u64 = 20_050;

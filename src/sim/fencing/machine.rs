@@ -27,8 +27,8 @@ pub(super) enum Device {
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) agent: Option<Agent>,
-    /// The number of agents that the machine has started. An event that was meant for an earlier agent is dropped by
-    /// it.
+    /// The number of agents that the machine has started. An event for an earlier agent has a lower number, and is
+    /// dropped.
     pub(super) life: u32,
     /// The start counter that the agent keeps on disk.
     pub(super) number: u64,
@@ -44,9 +44,9 @@ pub(super) struct Machine {
     pub(super) quorum_since: Option<Duration>,
     /// The total time by which the machine's wall clock was set back.
     pub(super) set_back: Duration,
-    /// The time at which each unanswered challenge was sent, by nonce (`sent`), and the newest nonce sent to each
-    /// machine (`newest`).
+    /// The time at which each unanswered challenge was sent to another machine, by the challenge's nonce.
     pub(super) sent: BTreeMap<u64, Duration>,
+    /// The nonce of the newest challenge that was sent to each machine, by the machine's index.
     pub(super) newest: BTreeMap<usize, u64>,
     /// The time between the challenge and the answer that arrives now. 0 if none arrives.
     pub(super) under_way: Duration,

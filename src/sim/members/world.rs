@@ -20,10 +20,11 @@ const GONE: u32 = 1 << 4;
 const RECENT: u32 = 1 << 5;
 const CONDITION: u32 = 6;
 const STAGE: u32 = 8;
-/// The first of the bits that each tool sets on members: the one that it was called for (`SUBJECT`), adds (`NEW`), or
-/// is about to change (`AIM`).
+/// The first of the bits of members that a tool was called for, one bit for each tool.
 const SUBJECT: u32 = 10;
+/// The first of the bits of members that a tool adds, one bit for each tool.
 const NEW: u32 = 12;
+/// The first of the bits of members that a tool is about to change, one bit for each tool.
 const AIM: u32 = 14;
 
 /// The condition of a member's machine, and whether a tool can find it out.
@@ -212,7 +213,8 @@ pub(super) enum Phase {
     Idle,
     /// The tool holds the lock, and observes next.
     Locked,
-    /// The tool has observed that it may add a learner, and does so next. The three variants below are alike.
+    /// The tool has observed that it may add a learner, and does so next. The next three variants are alike: the tool
+    /// then promotes a learner, hands leadership over, or removes a member.
     Adds,
     Promotes,
     HandsOver,
@@ -245,10 +247,11 @@ pub(super) struct World {
     pub(super) tools: [Tool; TOOLS],
     pub(super) lock: Option<u8>,
     pub(super) wanted: u8,
-    /// The number of faults of members that may still happen (`faults`). `crashes` is the number of kills of tools, and
-    /// `deletions` of deleted Machines.
+    /// The number of faults of members that may still happen in this run.
     pub(super) faults: u8,
+    /// The number of times that a tool may still be killed in this run.
     pub(super) crashes: u8,
+    /// The number of newcomers' Machines that may still be deleted in this run.
     pub(super) deletions: u8,
 }
 
@@ -287,7 +290,8 @@ impl World {
         !self.members.iter().any(|member| member.is_recent())
     }
 
-    /// Returns whether a tool has observed and not acted yet. While it returns true, only the tools move.
+    /// Returns whether a tool has observed and not acted yet. While it returns true, members have no fault, and only
+    /// the tools move.
     pub(super) fn acts(&self) -> bool {
         self.tools.iter().any(|tool| tool.phase.has_step())
     }

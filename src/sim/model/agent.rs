@@ -242,9 +242,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     Ok(())
 }
 
-/// Asserts that the agent of a serving voter keeps the record of that voter in this boot's memory, even if an
-/// observation misses a fact. This concerns a voter that has published its claim to run standalone. A stop that is half
-/// of a restart must keep the record, too. Without it the voter could not continue once its peer is lost.
+/// Asserts that the agent of a serving voter keeps `BootState::voter`, even if an observation misses a fact. This
+/// concerns a voter that has published its claim to run standalone. A stop that is half of a restart must keep it, too.
+/// Without it the voter could not continue once its peer is lost.
 fn check_memory(
     sim: &Sim,
     world: &World,

@@ -13,7 +13,7 @@ pub(in crate::sim) struct Told {
     pub(in crate::sim) mid: Mid,
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
-    /// The index of the last applied entry, or 0 in a search in which positions do not count.
+    /// The index of the last applied entry, or 0 in a search without put-back disks, in which no rule reads it.
     pub(in crate::sim) applied: u8,
     pub(in crate::sim) term: u8,
     pub(in crate::sim) term_has_moved: bool,
@@ -28,8 +28,8 @@ pub(in crate::sim) enum Heard {
     Etcd { mid: Mid, cluster: u8, leader: Mid, term: u8, index: u8, is_learner: bool, conf: Conf },
 }
 
-/// Converts the position that the leader has published to evidence. `NotAsked` in a search in which positions do not
-/// count. All data that is searched with positions is of one cluster.
+/// Converts the position that the leader has published to evidence. `NotAsked` in a search without put-back disks, in
+/// which no rule reads it. All data that is searched with positions is of one cluster.
 pub(super) fn reached(sim: &Sim, published: CibReached) -> Fact<Reached> {
     let CibReached { forks, term, index, is_redundant } = published;
     match (sim.bounds.puts_back, index) {

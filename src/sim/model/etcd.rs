@@ -10,7 +10,8 @@ use super::reach;
 use super::world::{Run, Word, World};
 use crate::sim::Sim;
 
-/// Applies the consequences that a move has at once. Members lose a leader that is gone, and logs are folded.
+/// Applies the consequences that a move has at once. Members lose a leader that is gone, and entries that both logs hold durably are
+/// merged.
 pub fn settle(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         if std::mem::take(&mut world.nodes[n].torn) && sim.bounds.acks_before_sync {
@@ -146,8 +147,7 @@ pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
-/// Removes a write from both logs if neither has it as an entry of its own. A write in the folded part of a log cannot
-/// be lost.
+/// Removes a write from both logs if neither has it as an entry of its own. A write in a merged entry (see [`log::fold`]) cannot be lost.
 pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     let is_loose = |n: usize| world.nodes[n].data.entries(&sim.logs).contains(&Entry::Write(number));
     if is_loose(0) || is_loose(1) {
@@ -369,9 +369,9 @@ pub(super) fn begin_term(sim: &mut Sim, world: &mut World, n: usize) {
     }
 }
 
-/// Counts acknowledged writes as given up that only the other node holds, as the operator's confirmation on node `n`
-/// states. The writes `held` by `n` itself do not count, whichever node leads later. In the other direction writes are
-/// given up only if the other node starts before it could learn of the confirmation.
+/// Counts acknowledged writes as given up that only the other node holds, because node `n` continues its own history instead. The writes
+/// `held` by `n` itself do not count, whichever node leads later. In the other direction writes are given up only if the other node starts
+/// before it could learn that `n` continues.
 fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
     // No data has the writes of a disk that is lost.
     let others = if sim.bounds.disks { u8::MAX } else { world.nodes[1 - n].data.newest(&sim.logs).writes };

@@ -33,8 +33,8 @@ pub enum Beginning {
     /// variant, node2 does.
     ThirdVoterPromoted,
     ThirdVoterPromotedSecondLeads,
-    /// Two voters, of which the second joined the first. Positions in the log count. Node1 leads; in the next variant,
-    /// node2 does.
+    /// Two voters, of which the second joined the first. Rules read positions in the log. Node1 leads; in the next
+    /// variant, node2 does.
     Joined,
     JoinedSecondLeads,
 }

@@ -23,18 +23,20 @@ pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation>
     Err(Violation::new(format!("{} is to lead in the place of {}, and {what}", NAMES[1 - n], NAMES[n])))
 }
 
-/// Returns whether this boot's memory has the beginning of a delay: of a due hand-over, or of a time without a leader.
+/// Returns whether the agent has stored in `memory` when a delay began: that of a due hand-over, or a time without a
+/// leader.
 pub(in crate::sim) fn counts(memory: &BootState) -> bool {
     memory.hand_over.is_some() || memory.leaderless_since_s.is_some()
 }
 
-/// Ends the delay that the agent of node `n` has remembered. Returns false if it has remembered none.
+/// Ends the delay of which the agent of node `n` has stored the beginning. Returns false if it has stored none.
 pub(in crate::sim) fn end_delay(sim: &Sim, world: &mut World, n: usize) -> bool {
     let is_counted = counts(sim.memories.get(world.nodes[n].memory));
     is_counted && !std::mem::replace(&mut world.delay_over[n], true)
 }
 
-/// Stores this boot's memory of node `n`. If its hand-over differs from the last one, a new delay begins.
+/// Stores `memory`, the number of a `BootState`, as the one that node `n` keeps for this boot. If its hand-over or its
+/// time without a leader differs from the last one, a new delay begins.
 pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     let before = std::mem::replace(&mut world.nodes[n].memory, memory);
     let [before, after] = [before, memory].map(|memory| sim.memories.get(memory));
@@ -137,8 +139,8 @@ pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Vio
     Err(Violation::new(format!("{} is to give its claim up for {}, which is not seen", NAMES[n], NAMES[1 - n])))
 }
 
-/// Asserts that a node that yields to the primary has given up its claim to run standalone. Neither its memory nor its
-/// replica of the CIB may have the claim.
+/// Asserts that a node that yields to the primary has given up its claim to run standalone. Its replica of the CIB may
+/// not have the claim, and its `BootState` may not have the voter.
 pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let me = &world.nodes[n];
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
@@ -149,8 +151,8 @@ pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Vi
 }
 
 /// Returns whether the primary can prove in this boot that it may run standalone. If so, it serves again while the two
-/// etcds do not reach each other. A memory as a sole voter, from before its peer's promotion, proves that only if etcd
-/// answers without a leader.
+/// etcds do not reach each other. A primary that last stored itself as a sole voter, before its peer's promotion, is
+/// left out. It can prove that only if etcd answers without a leader.
 pub(super) fn may_go_on(sim: &Sim, world: &World) -> bool {
     let Some(n) = sim.bounds.primary.map(usize::from) else { return false };
     let me = &world.nodes[n];

@@ -168,11 +168,12 @@ pub struct Data {
     pub mid: Mid,
     pub cluster: u8,
     pub log: Id,
-    /// The number of entries that this member knows to be committed (`commit`), and the number that its disk shows as
-    /// committed (`durable`). A killed process loses the difference.
+    /// The number of entries that this member knows to be committed.
     pub commit: u8,
+    /// The number of entries that this member's disk shows as committed. A killed process loses what it knew beyond
+    /// that.
     pub durable: u8,
-    /// The number of entries that were folded into the first one. The states of a search do not contain it.
+    /// The number of entries that were merged into the first one (see [`fold`]). It is 0 in the states of a search.
     pub folded: u16,
 }
 
@@ -217,7 +218,7 @@ impl Data {
     }
 }
 
-/// Folds entries that are committed on disk into one, if their differences no longer count. These are the entries that
+/// Merges entries that are committed on disk into one, if their differences no longer count. These are the entries that
 /// both nodes hold. If a node does not list the other node's member, they are also all entries of that node, because
 /// the two logs are never compared again.
 pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {

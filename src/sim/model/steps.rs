@@ -51,13 +51,15 @@ pub struct Steps {
     pub steps: Vec<EffectStep>,
     pub then: Then,
     pub on_failure: OnFailure,
-    /// True if the plan moves the data to a backup (`moves_aside`), or forces a new cluster (`forces`).
+    /// True if the plan moves the data to a backup.
     pub moves_aside: bool,
+    /// True if the plan forces a new cluster.
     pub forces: bool,
     /// True if a vote proxy casts the peer's vote.
     pub stands_in: bool,
-    /// True if leadership moves to the peer (`hands_over`), or the node yields to the primary (`yields`).
+    /// True if leadership moves to the peer.
     pub hands_over: bool,
+    /// True if the node yields to the configured primary.
     pub yields: bool,
 }
 

@@ -58,9 +58,9 @@ pub struct View {
     pub(in crate::sim) leaderless: Option<Told>,
     /// The report of a partition detector, for strategies of [`crate::sim::compare`] that have one.
     pub(in crate::sim) links: Links,
-    /// True if a delay that this boot remembers is over (`delay_over`): that before a hand-over, or that without a
-    /// leader. For the own node and the peer, true if users do not reach it (`reach`).
+    /// True if a delay is over that the agent has stored in this boot: the one before a hand-over, or a time without a leader.
     pub(in crate::sim) delay_over: bool,
+    /// For this node and the peer, in this order: true if users do not reach the node.
     pub(in crate::sim) reach: [bool; 2],
     /// The history that is kept, according to this node's parameters, if the two nodes hold different ones.
     pub(in crate::sim) kept: KeptHistory,
@@ -75,10 +75,11 @@ pub(in crate::sim) struct Disk {
     pub(in crate::sim) has_left: bool,
     /// True if the log has entries above its commit index.
     pub(in crate::sim) has_tail: bool,
-    /// The term (`term`) and index (`index`) of the last entry, and the commit index (`commit`). Tandem's rules read these only if
-    /// positions count. Other strategies always read the first two.
+    /// The term of the last entry. Tandem's rules read it only in a search with put-back disks; other strategies always read it.
     pub(in crate::sim) term: u8,
+    /// The index of the last entry, which is read where `term` is.
     pub(in crate::sim) index: u16,
+    /// The commit index. It is read only in a search with put-back disks.
     pub(in crate::sim) commit: u8,
 }
 
@@ -399,9 +400,9 @@ fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
     (forks != (0, 0)).then(|| lineage(forks))
 }
 
-/// Returns the evidence of a data dir. It shows only one position: whether entries lie above the commit index. The core
-/// needs terms and indices for two other things. One is the distance of a learner. The other is whether a confirmation
-/// is about this data, which [`Word`] contains.
+/// Returns the evidence of a data dir. Of its positions, it shows only whether entries lie above the commit index. The core needs terms and
+/// indices for two other things. One is the distance of a learner. The other is whether a confirmation is about this data, which [`Word`]
+/// contains.
 fn data_dir(disk: &Disk) -> DataDir {
     if disk.mid == 0 {
         return DataDir::Blank;

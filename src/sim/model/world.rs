@@ -29,17 +29,20 @@ pub struct World {
     pub lagging: Option<u8>,
     /// The node that wrote to its CIB last while the two nodes were apart.
     pub newer: Newer,
-    /// The writes that a client saw acknowledged (`acked`), and those that an operator gave up by name (`given_up`). Only invariants
-    /// read them.
+    /// The writes that a client saw acknowledged. Only invariants read them.
     pub acked: u8,
+    /// The acknowledged writes that an operator gave up. Only invariants read them.
     pub given_up: u8,
-    /// One bit per node: an operator's confirmation on this node made a second history, or announced one. Only invariants read it.
+    /// One bit per node: this node's history is to replace the other node's, by an operator's decision or by `two_histories=primary`.
+    /// Writes that only the other node holds are then given up. Both bits are set if no history is whole, so that an operator has to
+    /// choose. Only invariants read the bits.
     pub words: u8,
-    /// One bit per node: the peer has such a history by a confirmation, and this node's agent has not decided with the peer's record
-    /// since. Only invariants read it.
+    /// One bit per node: the peer's bit in `words` was set, and this node's agent has not decided with the peer's record since. Only
+    /// invariants read the bits.
     pub unheard: u8,
-    /// The set of writes that have begun (`writes`), and the number of faults that may still happen (`faults`).
+    /// The set of writes that have begun.
     pub writes: u8,
+    /// The number of faults that may still happen.
     pub faults: u8,
     /// True if a disk was put back or copied so that an operator may have to choose. Only invariants read it.
     pub tampered: bool,
@@ -48,14 +51,15 @@ pub struct World {
     /// True for each machine that users do not reach directly. If the two machines reach each other, users reach each through the
     /// other.
     pub lost_to_users: [bool; 2],
-    /// True for each node with a delay that is over: that before the hand-over in its memory, or that without a leader.
+    /// True for each node with a delay that is over: the one before a hand-over, or a time without a leader.
     pub delay_over: [bool; 2],
-    /// True if the two etcds do not reach each other, and no agent its peer's etcd, while Pacemaker's network works.
+    /// True if the two etcds do not reach each other, and no agent reaches its peer's etcd, while Pacemaker's network works.
     pub etcd_parted: bool,
     /// The history that is kept, according to each node's parameters, in a search with a primary.
     pub kept: [KeptHistory; 2],
-    /// The way in which each machine's BMC answers (`bmc`), and the progress of each node that boots without its peer (`lone`).
+    /// The way in which each machine's BMC answers.
     pub bmc: [Bmc; 2],
+    /// The progress of each node that boots without its peer.
     pub lone: [Lone; 2],
 }
 
@@ -255,8 +259,9 @@ pub struct Node {
     pub etcd: Run,
     /// True if etcd's configuration file on this node still has the flag that forces a new cluster.
     pub forces: bool,
-    /// The numbers of the durable state (`note`) and of this boot's memory (`memory`). 0 is none.
+    /// The number of the durable state; 0 is none.
     pub note: Id,
+    /// The number of the facts about etcd that the agent stored in this boot (`BootState`); 0 is none.
     pub memory: Id,
     pub word: Word,
     pub action: Option<Action>,
@@ -278,8 +283,8 @@ pub struct Node {
     /// True if Pacemaker has promoted this node's instance of a promotable clone.
     pub promoted: bool,
     pub blind: Blind,
-    /// True if etcd has had a leader since its agent published that it runs standalone. It counts only until the CIB returns that
-    /// record to the agent. A real etcd has another term then.
+    /// True if etcd has had a leader since its agent published that it runs standalone. It counts only until the CIB shows that record to
+    /// the agent. In a real etcd, the term would have changed.
     pub led: bool,
     /// True if etcd leads by the vote of a vote proxy that has given up since. Such a leader acknowledges nothing, and has not noticed
     /// yet.

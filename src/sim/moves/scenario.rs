@@ -24,7 +24,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Returns a run without moves, in which survivors would restart etcd.
+    /// Returns a run that has no moves yet and no option set: survivors restart etcd, and no node is configured to
+    /// lead.
     pub fn of(begin: Beginning) -> Self {
         let (vote_proxies, two_histories, lone_boot) = (false, false, false);
         Self { begin, vote_proxies, terms: 0, primary: None, two_histories, lone_boot, moves: Vec::new() }

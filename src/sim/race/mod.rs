@@ -20,7 +20,8 @@ use world::World;
 pub struct Options {
     /// The number of faults that may happen in one run.
     pub faults: u8,
-    /// True if the BMCs keep a session's `Context`, by which a node recognizes the marks that its earlier agents left.
+    /// True if the BMCs keep a session's `Context`, by which a node recognizes the mark sessions that its earlier
+    /// agents left open.
     pub context: bool,
     /// True if each BMC answers within `race_delay`. The search then asserts that no node waits for `race_delay` more
     /// than twice. Next to a preferred node without a vote, it may wait four times.

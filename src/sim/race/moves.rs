@@ -74,7 +74,8 @@ fn network(world: &World, node: usize, found: Found<'_>) {
     }
 }
 
-/// Has the marks that a killed agent of `node` left expire. They do so once its reset has worked or never will.
+/// Has the mark sessions expire that a killed agent of `node` left open on the BMCs. They expire once its reset has
+/// worked or never will.
 fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
     if world.bmcs[1 - node].has_reset && options.mutant != Mutant::YoungIsKilled {
         return;
@@ -305,7 +306,8 @@ fn post(world: &World, node: usize, options: Options, proven: bool, found: Found
     }
 }
 
-/// Takes the step of an agent that waits until its reset is proven. An agent that ends before that leaves its marks.
+/// Takes the step of an agent that waits until its reset is proven. An agent that ends before that leaves its mark
+/// sessions open.
 fn resets(world: &World, node: usize, options: Options, found: Found<'_>) {
     let who = name(node);
     if !world.nodes[1 - node].lives && world.reaches(node, Site::Target) {

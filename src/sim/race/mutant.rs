@@ -2,32 +2,32 @@
 
 use crate::fence::race::{Listing, Pause, Race, RaceStep, Site};
 
-/// A rule of the fence race that is broken on purpose. The search must catch each one. A mark is an open session on a
-/// BMC, by which a node announces its reset.
+/// A rule of the fence race that is broken on purpose. The search must catch each one. A mark is a session that an
+/// agent opens on a BMC, by which it shows the other node's agent that it is about to send a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
     None,
-    /// A node decides by lists of marks that it read before it set its own marks.
+    /// A node decides by lists of mark sessions that it read before it opened its own ones.
     LookBeforeRaise,
-    /// The preferred node sends its reset while it sees a mark of the other node.
+    /// The preferred node sends its reset while it sees a mark session of the other node.
     PreferredContinues,
-    /// A list of marks counts although this node's own mark is missing in it.
+    /// A list of mark sessions counts although this node's own one is missing in it.
     OwnMarkUnproven,
-    /// A node does not mark its own BMC, and accepts any list from it.
+    /// A node opens no mark session on its own BMC, and accepts any list from it.
     OwnBmcUnproven,
-    /// A locate light takes the place of marks. A node switches it on at its target's BMC and reads its own BMC's, so
-    /// no node sees both lights.
+    /// A locate light takes the place of mark sessions. A node switches it on at its target's BMC and reads its own
+    /// BMC's, so no node sees both lights.
     Light,
-    /// A node forgets a mark that a BMC acknowledged too late, and never takes it down.
+    /// A node forgets a mark session that a BMC acknowledged too late, and never closes it.
     LateForgotten,
-    /// A node takes its marks down before its reset is answered and proven.
+    /// A node closes its mark sessions before its reset is answered and proven.
     LoweredEarly,
-    /// A list of marks that cannot be read counts as one without marks.
+    /// A list of mark sessions that cannot be read counts as an empty one.
     UnreadIsGone,
-    /// A killed agent's mark is ignored while its reset may still take effect.
+    /// A killed agent's mark session is ignored while its reset may still take effect.
     YoungIsKilled,
-    /// The node that is not preferred keeps its marks up while it waits.
+    /// The node that is not preferred keeps its mark sessions open while it waits.
     NeverWithdraws,
     BothPreferred,
     NeitherPreferred,
@@ -58,7 +58,7 @@ impl Mutant {
         }
     }
 
-    /// Returns whether a node also sets a mark on its own BMC under this rule.
+    /// Returns whether a node also opens a mark session on its own BMC under this rule.
     pub(super) fn marks_own(self) -> bool {
         !matches!(self, Self::OwnBmcUnproven | Self::Light)
     }
@@ -76,8 +76,8 @@ impl Mutant {
         }
     }
 
-    /// Returns a BMC's list of marks as the agent reads it under this rule. `at_first` is true if that BMC had a mark
-    /// of the other node when the agent was called.
+    /// Returns a BMC's list of mark sessions as the agent reads it under this rule. `at_first` is true if that BMC had
+    /// a mark session of the other node when the agent was called.
     pub(super) fn listing(self, site: Site, listing: Option<Listing>, at_first: bool) -> Option<Listing> {
         match (self, listing) {
             (Self::LookBeforeRaise, Some(_)) => Some(Listing { ours: true, rivals: at_first }),

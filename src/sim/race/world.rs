@@ -2,19 +2,20 @@
 
 use crate::fence::race::{Race, Site};
 
-/// What is left on a BMC of a mark that its agent does not know. A mark is an open session by which a node announces
-/// its reset.
+/// The mark sessions that one node has left open on a BMC without its running agent knowing of them. A fence agent
+/// opens such a session to show the other node's agent that it is about to send a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Left {
     #[default]
     None,
-    /// A mark of the running agent, left because the answer to its request was lost.
+    /// A mark session of the running agent, left open because the answer to its request was lost.
     Now,
-    /// A mark of an agent that has ended.
+    /// A mark session of an agent that has ended.
     Before,
 }
 
-/// The marks (open sessions that announce a reset) which one node has set on one BMC.
+/// The mark sessions that one node has open on one BMC. A fence agent opens such a session to show the other node's
+/// agent that it is about to send a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Marks {
     pub(super) known: bool,
@@ -26,22 +27,22 @@ impl Marks {
         self.known || self.left != Left::None
     }
 
-    /// Returns the marks after the agent that set them has ended without taking them down.
+    /// Returns these mark sessions after the agent that opened them has ended without closing them.
     fn orphaned(self) -> Self {
         Self { known: false, left: if self.any() { Left::Before } else { Left::None } }
     }
 }
 
-/// The BMC of one node, with the marks on it.
+/// The BMC of one node, with the mark sessions (see [`Marks`]) that the fence agents of both nodes have opened on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bmc {
-    /// The marks on this BMC, by the node that set them.
+    /// The open mark sessions on this BMC, by the node that opened them.
     pub(super) marks: [Marks; 2],
-    /// The marks before the last change. A stale list of sessions shows these.
+    /// The open mark sessions before the last change. A stale list of sessions shows these.
     pub(super) stale: [Marks; 2],
     /// True if a reset of this BMC's node was sent. The reset may take effect at any time.
     pub(super) has_reset: bool,
-    /// True if the sender of that reset decided by a wait, and not by a list of marks.
+    /// True if the sender of that reset decided because a wait was over, and not by a list of mark sessions.
     pub(super) by_wait: bool,
     pub(super) habits: Habits,
 }
@@ -49,7 +50,7 @@ pub(super) struct Bmc {
 /// The traits of a BMC that never change in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Habits {
-    /// True if the BMC's list of sessions shows marks.
+    /// True if the BMC's list of sessions shows mark sessions.
     pub(super) lists: bool,
     /// True if the BMC performs the requests of its own node, but answers after the agent has given up.
     pub(super) is_late: bool,
@@ -70,12 +71,12 @@ impl Bmc {
 pub(super) enum Agent {
     /// The agent was not called, or has ended.
     Idle,
-    /// The agent is in a race. `seen` is only for a broken rule: it is true for each BMC with a mark of the other node
-    /// when the agent was called.
+    /// The agent is in a race. `seen` is only for a broken rule: it is true for each BMC that had a mark session of the
+    /// other node when the agent was called.
     Races { race: Race, seen: [bool; 2] },
     /// The agent has sent a reset, and has not proven yet that it worked.
     Resets,
-    /// The agent ends, and takes down its marks.
+    /// The agent ends, and closes its mark sessions.
     Ends,
 }
 
@@ -146,7 +147,7 @@ impl World {
         self
     }
 
-    /// Ends the agent of `node`. Its marks stay on the BMCs.
+    /// Ends the agent of `node`. Its mark sessions stay open on the BMCs.
     pub(super) fn orphaned(mut self, node: usize) -> Self {
         for bmc in &mut self.bmcs {
             bmc.change(node, |marks| *marks = marks.orphaned());
@@ -154,7 +155,7 @@ impl World {
         self.with_agent(node, Agent::Idle)
     }
 
-    /// Takes a mark of `node` down if the node reaches that BMC. Otherwise the mark stays there.
+    /// Closes a mark session of `node` if the node reaches that BMC. Otherwise the session stays open.
     pub(super) fn lowered(mut self, node: usize, site: Site) -> Self {
         let reaches = self.reaches(node, site);
         self.bmcs[place(node, site)].change(node, |marks| {
@@ -166,7 +167,9 @@ impl World {
         self
     }
 
-    /// Clears the parts of the state that no later move can show.
+    /// Gives fixed values to two parts of the state that no later move reads, so that states which differ only in these
+    /// count as one. They are the mark sessions that a stale list would show once no fault is left, and the BMCs that a
+    /// node reaches once it is off.
     pub(super) fn reduced(mut self) -> Self {
         if self.faults == 0 {
             self.bmcs.iter_mut().for_each(|bmc| bmc.stale = bmc.marks);

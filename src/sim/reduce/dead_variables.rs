@@ -163,10 +163,10 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// Returns the number of this boot's memory of `node`, or 0 if no rule reads anything in it. It reads nothing if the
-/// memory has no voter, no promotion, no end of the log and no counted time. On a machine that waits to be fenced no
-/// agent reads the memory. Only an invariant reads whether it holds a voter: no node forces a new cluster next to a
-/// peer that may run standalone (`agent::check_plan`).
+/// Returns the number of the [`BootState`] of `node`, or 0 if no rule reads anything in it. Rules read nothing if it
+/// has no voter, no promotion, no end of the log and no counted time. On a machine that waits to be fenced no agent
+/// reads it. Only an invariant reads whether it holds a voter: no node forces a new cluster next to a peer that may run
+/// standalone (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
     let BootState { voter, promoted, ended_at, leaderless_since_s, .. } = sim.memories.get(node.memory);
     if voter.is_none() && !promoted && ended_at.is_none() && leaderless_since_s.is_none() {

@@ -35,12 +35,13 @@ pub struct Limits {
     pub threads: usize,
 }
 
-/// The states that follow a kept state, and the states that the search passes through on the way.
+/// The states that follow a state of the search. The search keeps only those without work under way (see [`Passing`]),
+/// and passes through the others.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Reached {
-    /// All states that were reached (`all`), and for each the last move with the number of the state before it
-    /// (`steps_to`).
+    /// All states that were reached.
     all: Found<World>,
+    /// For each reached state, the last move that led to it, and the number of the state before that move.
     steps_to: Vec<(Move, u32)>,
     /// The numbers of the reached states that the search keeps.
     lasting: Vec<u32>,
@@ -48,8 +49,9 @@ pub(in crate::sim) struct Reached {
     pub(in crate::sim) names_count: bool,
     /// The violations, each with the move that broke an invariant, and the number of the state before it.
     pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
-    /// The number of moves (`steps`), and the set of their kinds (`kinds`): see [`Move::kind`].
+    /// The number of moves that were made.
     pub(in crate::sim) steps: u64,
+    /// The set of kinds of the moves that were made: see [`Move::kind`].
     kinds: u128,
     /// The reached states that are still to be expanded, each with the work under way in it.
     open: Vec<(u32, Option<Passing>)>,
@@ -59,7 +61,8 @@ pub(in crate::sim) struct Reached {
 const BEGINNING: u32 = u32::MAX;
 
 impl Reached {
-    /// Finds the kept states that follow `from`. Passes through the states before them, which the search does not keep.
+    /// Finds the next states after `from` that the search keeps, which are those without work under way (see
+    /// [`Passing`]). States with work under way are only passed through.
     pub(in crate::sim) fn from(&mut self, sim: &mut Sim, from: &World) {
         self.clear();
         self.go_on(sim, from, (BEGINNING, passing(sim, from)));

@@ -48,9 +48,9 @@ pub(in crate::sim) struct Share {
     /// The first state from which a move broke an invariant: its number of faults, its level, and its number. `None` if
     /// no invariant broke.
     pub(in crate::sim) broken: Option<(usize, usize, Place)>,
-    /// The states that are still to be expanded: those of this level (`level`), and the later ones by their number of
-    /// faults (`ahead`).
+    /// The states of this level that are still to be expanded.
     pub(in crate::sim) level: Vec<u32>,
+    /// The states of later levels that are still to be expanded, by their number of faults.
     pub(in crate::sim) ahead: Vec<Vec<u32>>,
 }
 

@@ -105,8 +105,8 @@ pub fn notice(world: &mut World) -> bool {
     true
 }
 
-/// Records that node `n` knows of the history that a confirmation made on its peer. It does so when the agent of `n`
-/// decides with its peer's record.
+/// Records that node `n` knows that its peer continues a history of its own, by an operator's decision or a parameter.
+/// It knows that once the agent of `n` decides with its peer's record.
 pub fn hear(world: &mut World, n: usize) {
     if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
         world.unheard &= !(1 << n);

@@ -66,7 +66,7 @@ pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
     Row::of(sim, world, &names).has_two_authors()
 }
 
-/// Makes a write part of [`HISTORY`] if the folded entries of both data dirs hold it, because all later data will hold
+/// Makes a write part of [`HISTORY`] if the merged first entries of both logs hold it, because all later data will hold
 /// it. Forgets a write that no log holds, and that was not acknowledged or was given up. In both cases its number
 /// becomes free for another write.
 pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {

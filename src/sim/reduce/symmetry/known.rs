@@ -13,12 +13,13 @@ use crate::sim::store::intern::Id;
 pub struct Known {
     /// The fingerprint of the value: see [`crate::sim::store::intern::Interner::mark`].
     pub(in crate::sim) mark: u16,
-    /// The number (`other`) and the fingerprint (`others_mark`) of the value's mirror image, which is the same value
-    /// with the nodes exchanged.
+    /// The number of the value's mirror image, which is the same value with the nodes exchanged.
     pub(in crate::sim) other: Id,
+    /// The fingerprint of the value's mirror image.
     pub(in crate::sim) others_mark: u16,
-    /// The set of members (`mids`) and the forced new cluster (`forks`) that the value names.
+    /// The set of members that the value names.
     mids: u16,
+    /// The forced new cluster that the value names; `None` if it names none.
     forks: Option<Forks>,
     /// True if the value is the durable state of a node that runs standalone.
     announces: bool,
