@@ -15,8 +15,8 @@ use super::wire::{Datagram, MOST_ACCUSED, Message};
 
 /// The delay of a wake-up from which the agent assumes that this node itself was held up.
 const HELD_UP: Duration = Duration::from_millis(500);
-/// Age up to which an unanswered challenge of a member counts as recent. A challenge from that member then causes no further challenge of
-/// it.
+/// The age up to which a challenge counts as recent that this node has sent to a member without an answer. A challenge received from that
+/// member then causes no further challenge to it.
 const JUST_ASKED: Duration = Duration::from_millis(100);
 /// The longest time until the agent wakes up without an event.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -34,9 +34,9 @@ pub(crate) struct Agent {
     contacts: Contacts,
     swim: Swim,
     feeding: Feeding,
-    /// The time of the next challenge of each other member.
+    /// The time at which each other member is challenged next.
     next: BTreeMap<Name, Duration>,
-    /// The time of the next challenge of all other members at the same moment (see [`Agent::has_rounds`]).
+    /// The time at which all other members are challenged next, if they are challenged at the same moment (see [`Agent::has_rounds`]).
     round: Duration,
     /// The received challenges that must still be answered, each with its member, network and nonce.
     owed: Vec<(Name, usize, u64)>,
@@ -242,15 +242,15 @@ impl Agent {
         (1..FEW).contains(&self.others.len())
     }
 
-    /// Postpones the next challenge of a member that has answered one. Members without an answer are challenged as often as suspects.
+    /// Postpones the next challenge to a member that has answered one. Members without an answer are challenged as often as suspects.
     fn postpone(&mut self, name: &Name, sent: Duration, random: u64) {
         let own = sent + a_little_sooner(self.timing.challenge, random);
         let turn = if self.has_rounds() { self.round } else { own };
         self.next.entry(name.clone()).and_modify(|at| *at = turn.max(*at));
     }
 
-    /// Challenges immediately a member that challenges this node and has not answered for a while. The connection to it evidently works
-    /// again.
+    /// Challenges immediately a member from which a challenge has come, if the member has answered none for a while. The connection to it
+    /// evidently works again.
     fn challenge_back(&mut self, now: Duration, from: &Name) {
         let is_old = self.contacts.newest(from).is_none_or(|contact| contact + self.timing.challenge * 2 <= now);
         let is_asked = self.contacts.pending(from).is_some_and(|sent| sent + JUST_ASKED > now);
@@ -304,15 +304,16 @@ impl Agent {
         }
     }
 
-    /// Returns whether the answer to a challenge of `name` contains a challenge of this node. It does if that challenge would be due
-    /// within half an interval. With several networks it never does, because each network is challenged separately.
+    /// Returns whether this node's answer to a challenge from `name` also contains a challenge to `name`. It does if that challenge would
+    /// be due within half an interval. With several networks it never does, because each network is challenged separately.
     fn rides_along(&self, now: Duration, name: &Name) -> bool {
         let is_there = self.swim.roster.suspicion(name).is_none() && self.swim.roster.is_present(name);
         let is_due_soon = self.next.get(name).is_some_and(|at| *at <= now + self.timing.challenge / 2);
         self.contacts.networks() == 1 && is_there && is_due_soon
     }
 
-    /// Records a challenge that is sent now. Returns its nonce, the incarnation at which `name` is suspected, and the accused members.
+    /// Records a challenge that is sent to `name` now. Returns its nonce, the incarnation at which `name` is suspected, and the accused
+    /// members.
     fn challenge_of(
         &mut self,
         now: Duration,

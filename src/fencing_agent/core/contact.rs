@@ -109,7 +109,7 @@ impl Contacts {
         self.peers.get(name)?.iter().filter_map(|path| path.newest).max()
     }
 
-    /// Returns the time at which the newest unanswered challenge of a member was sent; `None` if there is none.
+    /// Returns the time at which the newest unanswered challenge was sent to a member; `None` if there is none.
     pub(crate) fn pending(&self, name: &str) -> Option<Duration> {
         self.peers.get(name)?.iter().flat_map(|path| &path.open).map(|(_, sent)| *sent).max()
     }

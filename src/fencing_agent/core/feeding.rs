@@ -64,9 +64,9 @@ pub(super) struct Feeding {
     api_up: Option<bool>,
     /// The reason why the watchdog could not be opened; `None` if the last attempt succeeded.
     not_opened: Option<String>,
-    /// The time of this agent's first update without a quorum. `is_warned` is true after the warning about a watchdog that was left
-    /// running.
+    /// The time of this agent's first update without a quorum.
     began: Option<Duration>,
+    /// True after the warning that an earlier agent left the watchdog running.
     is_warned: bool,
 }
 

@@ -14,8 +14,9 @@ const ENOUGH: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) began: Duration,
-    /// The start number of the suspected member. `incarnation` is its incarnation at the beginning of the suspicion.
+    /// The start number of the suspected member.
     pub(super) number: u64,
+    /// The incarnation of the suspected member at the beginning of the suspicion.
     pub(super) incarnation: u16,
     /// The member from which this node learned of the suspicion.
     pub(super) first: Name,

@@ -42,8 +42,9 @@ fn settings(members: usize) -> Settings {
 struct Played {
     agent: Agent,
     now: Duration,
-    /// The peers that answer. `number` is their start number.
+    /// The names of the peers that answer.
     there: BTreeSet<&'static str>,
+    /// The start number of these peers.
     number: u64,
     has_magic_close: bool,
     /// True if the API server answers.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::input::TimingOverrides;
 
-/// The shortest default for the time between two challenges of one member, unless a window would then contain fewer than four.
+/// The shortest default for the time between two challenges to one member, unless a window would then contain fewer than four.
 const CHALLENGE: Duration = Duration::from_millis(250);
 /// The largest number of members that get [`OF_FEW`] challenges each in a window (`timing.window`). With more members each gets
 /// [`OF_MANY`], because so many challenges cost too much. Frequent challenges find a lost member sooner than gossip.
@@ -34,7 +34,7 @@ pub(crate) struct Timing {
     /// The shortest and the longest duration of a suspicion.
     pub(crate) suspicion: (Duration, Duration),
     pub(crate) window: Duration,
-    /// The time between two challenges of one member.
+    /// The time between two challenges to one member.
     pub(crate) challenge: Duration,
 }
 
@@ -54,13 +54,13 @@ impl Timing {
     }
 
     /// Returns the time without an answer to any challenge after which a member is suspected. It covers one regular challenge and three
-    /// more at the interval for suspects.
+    /// more, which are sent at the shorter interval for suspects.
     pub(crate) fn silence(&self) -> Duration {
         (self.challenge + self.challenge_of_suspects() * (UNANSWERED - 1)).max(self.probe)
     }
 
-    /// Returns the time between two challenges of a member that has not answered the last one. It is short, because a suspect must learn
-    /// of its suspicion soon, and an absent member's return must be seen soon.
+    /// Returns the time between two challenges to a member that has not answered the last one. It is short, because a suspect must learn of
+    /// its suspicion soon, and an absent member's return must be seen soon.
     pub(crate) fn challenge_of_suspects(&self) -> Duration {
         self.challenge.min(self.probe / 2)
     }
