@@ -18,7 +18,7 @@ pub(super) enum Reading {
     Broken(String),
 }
 
-/// The contents of a data dir, with the details that a change of the WAL needs.
+/// The contents of a data dir, with the details that are needed to append a record to its WAL (write-ahead log).
 #[derive(Clone, Debug)]
 pub(super) struct Whole {
     /// The member, the end of its log, and the cluster's members. The damage listed here does not include `torn` and

@@ -12,7 +12,8 @@ use super::client::{self, Credentials, Endpoint, Error};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hash {
     pub hash: u32,
-    /// The first revision that the hash includes. Two hashes can only be compared if they begin at the same revision.
+    /// The revision at which the key-value store had last been compacted when etcd computed the hash. Two hashes can only be compared if
+    /// this revision is equal, because a compaction deletes old values, which the hash would include.
     pub compact_revision: i64,
 }
 

@@ -16,10 +16,10 @@ const PIECE: usize = 16 * 1024;
 /// Number of lines in a join file.
 const LINES: usize = 3;
 
-/// The last sign that the writer of standard input still runs.
+/// State of the process that writes to standard input, from what has arrived there.
 #[derive(Clone, Copy, Debug)]
 enum Heard {
-    /// The writer has sent something. It need not send anything more until this time.
+    /// Something has arrived. Until this time the writer counts as running, even if nothing more arrives.
     Until(Deadline),
     End,
 }

@@ -35,7 +35,7 @@ pub struct Planned {
     pub wish: &'static str,
     pub node: String,
     pub allowed: bool,
-    /// True if all facts are known from which `allowed` follows. If it is false, `allowed` is false too.
+    /// True if all facts are known from which `allowed` follows. While it is false, `allowed` is false too.
     #[serde(skip)]
     pub is_known: bool,
     pub rule: Option<&'static str>,
@@ -65,8 +65,9 @@ pub struct PlannedStep {
     pub done: bool,
 }
 
-/// The reason why a change cannot take its lock in etcd. [`FREE_SPACE`] has the commands that resolve it.
+/// The reason why a change cannot take its lock in etcd.
 pub(super) const NO_SPACE: &str = "etcd raises the alarm NOSPACE, and takes no write, not even the lock of a change";
+/// The commands after which a change can take its lock again, for the reason [`NO_SPACE`].
 pub(super) const FREE_SPACE: &str =
     "'etcdctl compact REVISION', 'etcdctl defrag --cluster' and 'etcdctl alarm disarm', then the same again";
 /// Bytes of etcd's database that are copied to a new member in a second, over a network of one gigabit.

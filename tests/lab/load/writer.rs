@@ -212,12 +212,13 @@ impl Writers {
         Ok(self.acknowledged())
     }
 
-    /// Returns the longest time without an acknowledged write, from the first one until now, and when it began.
+    /// Returns the longest time without an acknowledged write, and when it began. It counts from the first acknowledged write until now.
     pub fn longest_gap(&self) -> (Duration, Duration) {
         self.longest_beside(&[])
     }
 
-    /// Returns [`Self::longest_gap`] less the machine's own stalls. That is the time for which etcd and its agents made clients wait.
+    /// Returns the longest time for which etcd and its agents made clients wait for an acknowledged write, and when it began. This is
+    /// [`Self::longest_gap`] without the time in which the machine that runs the lab stalled.
     pub fn longest_wait(&self) -> (Duration, Duration) {
         self.longest_beside(&self.stalls.seen())
     }

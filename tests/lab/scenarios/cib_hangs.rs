@@ -17,7 +17,7 @@ use crate::sh::Result;
 
 /// The time-out with which the scenario calls the agent's `stop`.
 const STOP_TAKES: Duration = Duration::from_secs(40);
-/// A time that passes before a query to a hanging CIB would have been answered.
+/// The least time that the stop must take, which shows that its query got no answer from the hanging CIB.
 const UNANSWERED: Duration = Duration::from_secs(5);
 /// The time in which the peer must acknowledge no write, because it waits for the stopped node.
 const PEER_WAITS: Duration = Duration::from_secs(3);

@@ -47,9 +47,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     both_lose_power(lab)
 }
 
-/// Waits for two monitors of each agent, which run every 30 s. The shell agent reads its member's new id in the first
-/// monitor after its return. Tandem may have a member that the shell agent has promoted. Then Tandem publishes a
-/// claim in the first monitor, and relies on it from the second one on.
+/// Waits for two monitors of each agent, which run every 30 s. In its first monitor after its return, the shell agent
+/// reads its member's new id. If Tandem has a member that the shell agent has promoted, its first monitor publishes the
+/// claim to run standalone, and later ones rely on that claim.
 fn settle() {
     std::thread::sleep(ONE_MONITOR * 2);
 }

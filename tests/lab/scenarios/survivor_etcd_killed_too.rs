@@ -14,23 +14,25 @@ use crate::load::writer::ONE_BY_ONE;
 use crate::programs::faulty;
 use crate::sh::{self, Result};
 
-/// The name of the fault (see [`faulty`]) that skips the commit-index step of the recovery.
+/// The name of the fault (see [`faulty`]) that keeps the recovery from recording the survivor's whole log as committed
+/// before it forces a new cluster.
 const SWITCH: &str = "test-skip-advance-commit";
 /// The number of tries to see a loss. A loss is likely in each try but not certain, because it needs a write that is
 /// in flight at the right moment.
 const TRIES: usize = 8;
 
-/// Checks that no acknowledged write is lost while the recovery includes the commit-index step.
+/// Checks that the recovery loses no acknowledged write. Before it forces a new cluster, it records every entry of the
+/// survivor's log as committed.
 pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
     let outcome = cut_and_kill(lab)?;
     super::recovered(lab, &outcome)
 }
 
-/// Checks that acknowledged writes are lost if the recovery skips the commit-index step. Otherwise the check for lost
-/// writes would prove nothing.
+/// Checks that acknowledged writes are lost if the recovery does not record the entries of the survivor's log as
+/// committed before it forces a new cluster. Otherwise [`nothing_lost`] would prove nothing.
 ///
-/// Without the step, etcd may also have applied entries to its store that it then discards from its log. From then on
-/// the two members hold different data, so the lab is not used again.
+/// etcd may also have applied entries to its store that the forced etcd then discards from its log. From then on the
+/// two members hold different data, so the lab is not used again.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
     faulty::switch(lab, SWITCH, true)?;

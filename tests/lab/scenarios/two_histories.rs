@@ -37,10 +37,10 @@ const HISTORY: &str = "/var/lib/etcd/member-history-*";
 /// The largest number of writes that can be in flight: one of each writer, which may have retried it.
 const IN_FLIGHT: usize = 16;
 
-/// The time that passes before an operator chooses at once.
+/// The pause before the choice in the case in which the operator chooses at once.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// The time that passes before an operator chooses late. Meanwhile each node has tried to start several times, also
-/// right after the other one's failed start.
+/// The pause before the choice in the case in which the operator chooses late. Meanwhile each node has tried to start
+/// several times, also right after the other one's failed start.
 const LONG: Duration = Duration::from_secs(120);
 
 pub(super) const SCENARIOS: &[Scenario] = &[

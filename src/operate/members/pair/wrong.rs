@@ -16,8 +16,9 @@ pub(super) struct Known<'a> {
     pub(super) map: Vec<Place>,
     /// Names of the nodes that Pacemaker's cluster has.
     pub(super) nodes: Vec<String>,
-    /// This node's addresses on Corosync's links other than the first. `links_of_old` has those of the node that leaves.
+    /// This node's addresses on Corosync's links other than the first.
     pub(super) links: Vec<IpAddr>,
+    /// The addresses, on the same links, of the node that leaves.
     pub(super) links_of_old: Vec<IpAddr>,
     /// The peer port of the pair's etcd.
     pub(super) peer_port: u16,

@@ -21,8 +21,9 @@ use crate::operate::{health, node};
 
 /// Timeouts of the requests for the state of a member's database.
 const PATIENCE: Patience = Patience { state: Duration::from_secs(2), read: Duration::from_millis(1_500) };
-/// Prefix of the member's id in an alarm that etcd's status reports. [`ALARM`] is the prefix of the alarm's name.
+/// Text before the member's id in an alarm that etcd's status reports.
 const OF_MEMBER: &str = "memberID:";
+/// Text before the alarm's name in an alarm that etcd's status reports.
 const ALARM: &str = "alarm:";
 /// Name of etcd's alarm for a full database.
 const NO_SPACE: &str = "NOSPACE";

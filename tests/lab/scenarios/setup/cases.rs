@@ -1,15 +1,16 @@
 //! The table of faults in FILE and on the machines.
 
-/// A wrong input of `tandem setup`. What its fields leave out is right.
+/// A call of `tandem setup` with one fault, in its configuration file or on the machines. An empty field, or the shell
+/// command `true`, adds no fault.
 pub struct Case {
     pub what: &'static str,
     /// The name of the configuration file on the command line, if it is not the existing one.
     pub file_name: &'static str,
     /// The texts of the configuration file that are wrong in this case, each with the wrong replacement.
     pub file: &'static [(&'static str, &'static str)],
-    /// The shell command that runs first on the node where `tandem setup` is typed. The one for the other node is
-    /// `there`.
+    /// The shell command that runs first on the node where `tandem setup` is typed.
     pub here: &'static str,
+    /// The shell command that runs first on the other node.
     pub there: &'static str,
     /// The shell command that undoes `here` and `there`. It runs on both nodes.
     pub undo: &'static str,

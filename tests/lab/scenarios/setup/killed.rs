@@ -16,8 +16,9 @@ use crate::host::power;
 use crate::host::state::{self, Lab};
 use crate::sh::{self, Result};
 
-/// A number above that of the lines that `tandem setup` prints. [`STEPS`] is a number below it.
+/// The most interruptions of one set-up. It is above the number of lines that `tandem setup` prints.
 const CUTS: usize = 40;
+/// The fewest interruptions of one set-up. It is below the number of lines that `tandem setup` prints.
 const STEPS: usize = 20;
 /// The number of failures in a row that are allowed without an interruption. The command may fail because the node
 /// that was cut is still booting.

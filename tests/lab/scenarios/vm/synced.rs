@@ -45,8 +45,8 @@ impl Written {
         }
     }
 
-    /// Returns the log line that follows the write of this data. For the note only a program with faults logs one. It
-    /// then waits, because the next sync of anything would include the note.
+    /// Returns the log line that follows the write of this data. For the note, only a program that is built with faults
+    /// logs one. That program then waits, because the next sync of any file would include the note.
     fn told_by(self) -> &'static str {
         match self {
             Self::Note => "test-wait-after-note: the change is made, and the agent pauses",

@@ -19,10 +19,11 @@ const DRIVERS: [&str; 2] = ["i6300esb", "softdog"];
 const MUX: &str = "watchdog-mux";
 const AGENT: &str = "fencing-agent";
 const MUX_SOCKET: &str = "/run/watchdog-mux.sock";
-/// The watchdog time-out of `watchdog-mux`. That of `fencing-agent` is [`AGENT_TIMEOUT`]. The time for which its
-/// group may lack a majority is [`WINDOW`].
+/// The watchdog time-out of `watchdog-mux`.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
+/// The watchdog time-out of `fencing-agent`.
 const AGENT_TIMEOUT: Duration = Duration::from_secs(15);
+/// The time for which the group of a `fencing-agent` may lack a majority before its watchdog is no longer fed.
 const WINDOW: Duration = Duration::from_secs(3);
 /// The interval at which `fencing-agent` feeds its watchdog. A reset may come that much earlier than the time-out.
 const AGENT_INTERVAL: Duration = Duration::from_secs(5);
