@@ -91,7 +91,7 @@ pub struct Evidence {
     /// awaits a majority.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
-    /// Way in which a survivor comes to run standalone. A decision that was recorded before there was a choice restarted etcd.
+    /// Way in which a survivor comes to run standalone. In a decision that was recorded before this field existed, it is a restart of etcd.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
     /// Parameters about the node that is to lead; `None` if no parameter names one.

@@ -19,7 +19,7 @@ const SYNCS: [Version; 2] = [Version { minor: 4, patch: 21 }, Version { minor: 5
 /// Result of a lone boot's rules (whether this node may have quorum without its peer), for a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoneBootOutlook {
-    /// Quorum is there, or this node boots alone once its peer has been off for long enough.
+    /// The node has quorum already, or boots alone once its peer has been off for long enough.
     Would,
     WouldNot,
     /// A fact that the rules need could not be asked.

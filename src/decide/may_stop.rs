@@ -205,7 +205,8 @@ impl Found {
         }
     }
 
-    /// Returns whether the node to be stopped may have a vote, which Pacemaker would then have to give up in good order.
+    /// Returns whether the node to be stopped may have a vote, which its etcd would give up in a stop in good order. If there are three or
+    /// more voters, that is added to the doubts.
     fn own(&mut self, outlook: &Outlook) -> bool {
         match &outlook.own_etcd {
             Fact::Known(etcd) => {

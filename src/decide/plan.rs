@@ -177,7 +177,7 @@ pub enum Effect {
     SetLearner(Option<NodeName>),
     /// Writes the durable note next to the data dir, and reads it back.
     WriteNote(DurableState),
-    /// Writes what this boot is to remember about etcd, in a file that no reboot preserves.
+    /// Stores facts about etcd for the duration of this boot, in a file that no reboot preserves.
     Remember(BootState),
     /// Records that etcd crashed because of the present data.
     NoteFailedStart(FailedStarts),

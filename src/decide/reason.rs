@@ -173,7 +173,8 @@ pub enum ReasonStep {
     RemoveStranger {
         id: MemberId,
     },
-    /// The removal of the third voter, which is a learner, from the one place for a learner, because the peer needs that place.
+    /// The removal of the member that is to be the third voter, while it is a learner. etcd has one place for a learner, and the peer needs
+    /// it.
     #[serde(rename = "guest_makes_place")]
     ThirdVoterMakesPlace {
         id: MemberId,
@@ -344,8 +345,7 @@ pub enum Refusal {
         from: String,
         to: String,
     },
-    /// An operator's confirmation or a new `node_ip_map` requests that this node continue without its peer. Only a start reads either of
-    /// them.
+    /// An operator's confirmation or a new `node_ip_map` requests that this node continue without its peer. Only a start can do that.
     AskedToGoOn,
     /// The copy of the data that a learner receives does not fit on the disk.
     NoRoomToJoin {

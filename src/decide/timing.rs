@@ -130,7 +130,7 @@ pub(super) const LOOK_AT_A_LEARNER_MS: u64 = 250;
 pub(super) const LOOK_FOR_A_RETURN_MS: u64 = 250;
 /// Pause before observing again a state that may last: a silent etcd, an obstacle to a start, a refusal that is delayed.
 pub(super) const LOOK_AGAIN_MS: u64 = 500;
-/// Pause between two checks for a restored record. [`LOOKS_FOR_A_RESTORED_RECORD`] is their number. A fast cluster takes some ten
-/// milliseconds.
+/// Pause between two checks for a restored record. A fast cluster takes some ten milliseconds to show it.
 pub(super) const LOOK_FOR_A_RESTORED_RECORD_MS: u64 = 100;
+/// Number of checks for a restored record, after which the agent decides without it.
 pub(super) const LOOKS_FOR_A_RESTORED_RECORD: u8 = 10;

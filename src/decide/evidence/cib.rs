@@ -128,12 +128,12 @@ impl Cib {
 }
 
 impl PeerNode {
-    /// Returns the state of a machine according to the history `agent` of its agent, with `Down` only if that is confirmed.
+    /// Returns the state of a machine, with `Lost` in place of `Down` unless the operations of its agent (`agent`) confirm that it is down.
     ///
     /// Pacemaker expects a machine to be down as soon as the machine asks to shut down, while its resources run until they are stopped. If
     /// the network is partitioned in that time, each node sees the other one in that state. So Pacemaker's scheduler fences such a machine
-    /// if its history shows a resource that was not stopped. A clean shutdown leaves a successful stop in the history, and fencing erases
-    /// the history.
+    /// if its operation history shows a resource that was not stopped. A clean shutdown leaves a successful stop in the history, and
+    /// fencing erases the history.
     #[must_use]
     pub fn as_confirmed_by(self, agent: PeerAgent) -> Self {
         match (self, agent) {
@@ -143,8 +143,8 @@ impl PeerNode {
     }
 
     /// Returns whether a query of the machine's etcd would be in vain, because the machine is off or its state is unknown. A machine that
-    /// is off does not even refuse a connection. A machine that left as expected may still serve if its agent's history shows a running
-    /// etcd: this is so if Pacemaker ended in maintenance.
+    /// is off does not even refuse a connection. A machine that left as expected may still serve if the operations of its agent (`agent`)
+    /// show a running etcd: this is so if Pacemaker ended in maintenance.
     pub fn is_beyond_asking(self, agent: PeerAgent) -> bool {
         match self {
             Self::Lost => true,
@@ -162,7 +162,7 @@ pub struct Others {
     pub node_ip: Option<String>,
     /// Revision that OpenShift's sidecar wrote, as this node published it last.
     pub revision: Option<u64>,
-    /// UUID of this machine that this node published last.
+    /// UUID of this machine, as this node published it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<String>,
     /// True if `force_new_cluster` is set on this node, with which an operator or OpenShift's etcd operator chooses this node's data.
@@ -236,8 +236,8 @@ pub enum PeerAgent {
     NoHistory,
 }
 
-/// Record of a node about its data in the CIB. The node publishes it in one write when it starts, and Pacemaker drops it when the node
-/// leaves the membership.
+/// Record in the CIB by which a node describes its data. The node publishes it in one write when it starts, and Pacemaker drops it when the
+/// node leaves the membership.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in a format that lasts")]
 pub struct PublishedState {

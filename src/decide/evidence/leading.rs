@@ -19,7 +19,7 @@ pub struct Leading {
     pub keeps_its_history: bool,
     /// Seconds for which the primary has to be well before leadership returns to it.
     pub delay_s: u64,
-    /// Seconds since the hand-over in this boot's memory became due: see [`HandOver::since_s`].
+    /// Seconds since the hand-over became due that the agent has stored in this boot: see [`HandOver::since_s`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_for_s: Option<u64>,
     /// Seconds without a leader after which the node that is not the primary yields; 0 means never.
@@ -50,7 +50,8 @@ pub enum Cause {
     Reach,
 }
 
-/// Hand-over of leadership that is due, as the leader's agent remembers it. Nothing has obstructed it since `since_s`.
+/// Hand-over of leadership that is due, as the leader's agent stores it in [`super::BootState`]. Nothing has obstructed
+/// it since `since_s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HandOver {
     pub cause: Cause,

@@ -27,8 +27,8 @@ pub enum Leaves {
     Last,
 }
 
-/// Returns at which point the member `old`, which `new` replaces, is removed. If the health of `old` is unknown, it counts as healthy and
-/// stays longest.
+/// Returns at which point the member `old`, which `new` replaces, is removed. If the health of `old` is unknown, it counts as healthy, and
+/// is removed last.
 pub fn leaves(membership: &Membership, old: MemberId, new: &Newcomer) -> Leaves {
     let is_sick = membership.member(old).is_some_and(|member| matches!(member.health, Health::No(_)));
     match membership.at(&new.peer_url) {

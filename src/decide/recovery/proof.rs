@@ -65,8 +65,8 @@ pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
 ///
 /// First, this node's etcd ran as a voter in this boot until the peer was lost, so nothing was acknowledged without it. Second, no node has
 /// recorded a forced new cluster that this node does not know, nor published that it is the sole voter. An agent of another kind publishes
-/// only that it is the sole voter before it forces a new cluster. Such entries from an earlier time mislead nothing, because `upkeep`
-/// removes them before it stores the voter.
+/// only that it is the sole voter before it forces a new cluster. Outdated entries of that kind are not in the CIB, because `upkeep`
+/// removed them before it stored the voter.
 pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
     has_proof(evidence, history.cluster_id, history.member_id) && put_back_from(evidence, history).is_none()
 }

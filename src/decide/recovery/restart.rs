@@ -79,9 +79,9 @@ pub(super) fn look_anew() -> Plan {
 /// Decides once etcd is stopped: whether the record that was published after the stop is in this node's own CIB, and what starts then.
 ///
 /// Pacemaker applies writes in one order on all nodes, so a CIB with that record is newer than the stop. After the stop no peer gets a
-/// leader without this node's vote. A voter publishes its claim to run standalone first, remembers it afterwards
-/// (`upkeep::claim_and_remember`), and needs both to continue. So a peer that claims nothing in this CIB has no proof. With an outdated
-/// CIB, a peer that runs again could be hidden, and both would run standalone.
+/// leader without this node's vote. A voter first publishes its claim to run standalone, then stores for this boot that it votes
+/// (`upkeep::claim_and_remember`), and needs both to continue. So a peer without a claim in this CIB has no proof. In an older CIB the
+/// claim of a peer that runs could be missing, and both would run standalone.
 pub(in crate::decide) fn decide_at_the_barrier(
     evidence: &Evidence,
     progress: &Progress,

@@ -91,8 +91,8 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
     if matches!(plan.next, Next::Exit(_)) { in_vain(evidence, plan) } else { plan }
 }
 
-/// Adds to the plan that this boot remembers a vote proxy's vote in vain. A second attempt in the next action would leave no time for the
-/// restart.
+/// Adds to the plan that the agent stores for this boot that a vote proxy voted in vain ([`BootState::in_vain`]). A second attempt in the
+/// next action would leave no time for the restart.
 fn in_vain(evidence: &Evidence, mut plan: Plan) -> Plan {
     let memory = evidence.boot_state().map(|memory| BootState { in_vain: true, ..memory.clone() });
     plan.effects.extend(memory.map(Effect::Remember));

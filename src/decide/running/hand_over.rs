@@ -47,7 +47,8 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit
     Some(Plan::exit(effects, exit, because))
 }
 
-/// Returns the hand-over that this boot is to remember as due, and the time since when nothing obstructs it; `None` if none is due.
+/// Returns the hand-over that the agent is to store as due for this boot, with the time since when nothing obstructs it; `None` if none is
+/// due.
 pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     let leading = evidence.leading.as_deref()?;
     let cause = cause(evidence, etcd).filter(|_| held(evidence, etcd).is_none())?;
@@ -90,7 +91,7 @@ fn held(evidence: &Evidence, etcd: &Etcd) -> Option<Held> {
     conditions.into_iter().find(|(is_so, _)| *is_so).map(|(_, held)| held)
 }
 
-/// Returns the seconds that are left until a hand-over; `None` if this boot does not remember one as due.
+/// Returns the seconds that are left until a hand-over; `None` if the agent has stored none as due in this boot.
 fn left_s(leading: &Leading, cause: Cause) -> Option<u64> {
     let delay_s = match cause {
         Cause::Primary => leading.delay_s,

@@ -36,7 +36,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), because))
 }
 
-/// Returns the effect that remembers when this node's etcd lost its leader while the configured primary is the peer.
+/// Returns the effect that stores for this boot when this node's etcd lost its leader while the configured primary is the peer.
 pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     let leading = yields_to_peer(evidence).filter(|leading| leading.leaderless_for_s.is_none())?;
     // A memory that cannot be read may hold a voter.
@@ -46,7 +46,8 @@ pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     is_readable.then_some(Effect::Remember(BootState { boot_id, leaderless_since_s, hand_over: None, ..memory }))
 }
 
-/// Returns the parameters about the primary if the peer is the primary and this node is to yield to it after some time (half of rule Y1).
+/// Returns the parameters about the primary if the peer is the primary and this node is to yield to it after some time. This is one of the
+/// two conditions of rule Y1.
 fn yields_to_peer(evidence: &Evidence) -> Option<&Leading> {
     let peer = &evidence.peer.as_ref()?.name;
     evidence.leading.as_deref().filter(|leading| leading.patience_s > 0 && leading.primary.as_ref() == Some(peer))

@@ -236,7 +236,8 @@ pub(in crate::decide) fn still_votes_beside(peer: &PublishedState, me: &Publishe
     matches!(classify(&peer.disk), Standing::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }
 
-/// Returns whether the peer's record of this boot shows that it is a learner of this sole voter, for which it gave up its own data.
+/// Returns whether the peer's record of this boot shows that its member is a learner next to this sole voter. The peer gave up its own data
+/// for that.
 pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState) -> bool {
     let is_one_cluster = |peer: &History, me: &History| {
         peer.cluster_id == me.cluster_id && (peer.voters.is_empty() || peer.voters.contains(&me.member_id))

@@ -41,8 +41,8 @@ pub(super) fn left_more(departed: &PublishedState, voter: &PublishedState) -> bo
     departed.lineage.forks >= voter.lineage.forks && of_one_cluster(departed, voter).is_some_and(proves)
 }
 
-/// Returns whether a record's data ends before a position that it had reached, or lacks a fork (forced new cluster) that its own node has
-/// recorded.
+/// Returns whether a node's record shows that its disk was put back. That is so if its data ends before a position that it had reached, or
+/// lacks a fork (forced new cluster) that the same node has recorded in its attribute (`recorded`).
 pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, reached: Option<&Reached>) -> bool {
     let DataDir::Present(history) = &record.disk else { return false };
     let has_lost_a_fork = recorded.is_some_and(|recorded| recorded.forks > record.lineage.forks);
@@ -51,9 +51,10 @@ pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, rea
 
 /// Returns whether a history ends before a position that its cluster had reached, however many new clusters were forced since (forks).
 ///
-/// A fork holds everything that was committed before it. If an operator began it from less, the agent has published its own position first
-/// (`announce`). Data with fewer forks was left behind, or its durable note was put back with it. A leader publishes its position right
-/// before it promotes its learner (`reached::before_a_promotion`), so a sole voter's data that ends there was put back, too.
+/// A fork holds everything that was committed before it. If an operator began a fork from data that ends earlier, the agent has first
+/// published the end of that data (`announce`). Data with fewer forks was left behind, or its durable note was put back with it. A leader
+/// publishes its position right before it promotes its learner (`reached::before_a_promotion`), so a sole voter's data that ends there was
+/// put back, too.
 fn ends_before(history: &History, reached: &Reached) -> bool {
     history.cluster_id == reached.cluster_id && history.last_index < least(history, reached).index
 }
@@ -70,7 +71,7 @@ pub(super) fn ends_before_position(record: &PublishedState, reached: LogPosition
     matches!(&record.disk, DataDir::Present(history) if position(history) < reached)
 }
 
-/// Returns the refusal of a pair of which one disk was put back to an earlier state, from this node's view.
+/// Returns the refusal to start on a pair of which one disk was put back to an earlier state, as this node reports it.
 pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     let ends = |record: &PublishedState| match &record.disk {
         DataDir::Present(history) => Some(position(history)),
@@ -79,7 +80,7 @@ pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     Refusal::DiskWasPutBack { here: ends(me).unwrap_or_default(), there: ends(peer), reached: None }
 }
 
-/// Returns the refusal of two voters that both end before `reached`, a position that this node knows to have been reached.
+/// Returns the refusal to start two voters that both end before `reached`, a position that this node knows to have been reached.
 pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached: LogPosition) -> Refusal {
     match refusal(me, peer) {
         Refusal::DiskWasPutBack { here, there, .. } => Refusal::DiskWasPutBack { here, there, reached: Some(reached) },
@@ -139,7 +140,7 @@ fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<Log
     (are_two_voters && !is_given_up && history.last_index < index).then_some(known)
 }
 
-/// Returns the refusal of a node with data that ends before `reached`, a position that the data had reached.
+/// Returns the refusal to start a node with data that ends before `reached`, a position that the data had reached.
 pub(in crate::decide) fn alone(history: &History, reached: LogPosition) -> Refusal {
     Refusal::DiskWasPutBack { here: position(history), there: None, reached: Some(reached) }
 }

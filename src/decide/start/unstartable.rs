@@ -77,8 +77,8 @@ fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
         && etcd.has_one_voter()
 }
 
-/// Returns whether the peer holds the data of the other one of two voters, and no node ran standalone since. Then the peer's log contains
-/// all that the two acknowledged. `None` if this node's own lineage is unknown.
+/// Returns whether this node and the peer have the data of the two voters of one cluster, and no node ran standalone since. Then the peer's
+/// log contains all that the two acknowledged. `None` if this node's own lineage is unknown.
 fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Option<bool> {
     let Some(peer) = &cib.peer_record else { return Some(false) };
     let me = PublishedState::of(evidence.boot_id.clone(), disk.clone(), evidence.own_lineage()?);

@@ -156,7 +156,8 @@ fn rows() -> Vec<Row> {
     [rows_of_what_is_added(), rows_of_learners(), rows_of_who_goes()].concat()
 }
 
-/// Asserts that a third voter comes only once both nodes vote. Next to one, it would be a second voter that no agent restarts.
+/// Asserts that a third voter is added only once both nodes vote. Next to a single voting node it would be the second of two voters, and no
+/// agent restarts it.
 #[test]
 fn a_third_voter_comes_to_a_whole_pair() {
     let pair = |voters: usize| {

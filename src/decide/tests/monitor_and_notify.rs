@@ -148,8 +148,8 @@ fn a_fork_that_the_cib_has_lost_is_told_anew_by_who_knows_it() {
     }
 }
 
-/// Asserts that one action publishes a new voter's claim to run standalone and remembers its vote. In between, the loss of the leader would
-/// need an operator.
+/// Asserts that one action publishes a new voter's claim to run standalone and stores for this boot that it votes. In between, the loss of
+/// the leader would need an operator.
 #[test]
 fn a_new_voter_claims_and_remembers_in_one_action() {
     let mut promoted = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
@@ -170,8 +170,8 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
     }
 }
 
-/// Asserts that a new voter's vote is remembered only once it has its leader's entries: between the entry of the promotion and its
-/// application, the leader acknowledges writes alone.
+/// Asserts that the agent stores for this boot that a new voter votes only once the voter has its leader's entries. Between the entry of
+/// the promotion and its application, the leader acknowledges writes alone.
 #[test]
 fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     let claim = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };

@@ -117,8 +117,8 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     }
 }
 
-/// Asserts that a sole voter starts next to a peer that recorded as many forks (forced new clusters), if the peer's last one was never
-/// carried out.
+/// Asserts that a sole voter starts next to a peer that has recorded a fork (forced new cluster) with the same count as its own, if the
+/// peer never carried its fork out.
 #[test]
 fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
     let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };

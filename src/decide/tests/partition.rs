@@ -15,7 +15,7 @@ fn leading(leaderless_for_s: Option<u64>) -> Leading {
 }
 
 /// Returns a pair with a partition of etcd's network, in which node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or
-/// clears its claim to run standalone in its record and in its memory.
+/// clears its claim to run standalone in its record, and the voter in its `BootState`.
 fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let mut evidence = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| {

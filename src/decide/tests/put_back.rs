@@ -134,8 +134,8 @@ fn an_operator_chooses_and_what_was_chosen_once_is_not_asked_again() {
     assert!(matches!(answer(&voter, &chosen, &cluster(Chosen::Nobody)), ColdStart::FollowThePeer(_)));
 }
 
-/// Asserts that an operator's choice of node2 has its running, leaderless etcd recover. Until then it waits, because node1 refuses to
-/// start.
+/// Asserts that a node with an etcd without a leader begins a recovery once an operator has chosen its data. Before that it waits, because
+/// its peer refuses to start.
 #[test]
 fn a_choice_ends_the_wait_of_the_node_that_runs() {
     let runs = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));

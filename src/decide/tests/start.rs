@@ -122,8 +122,8 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
     );
 }
 
-/// Asserts that a join publishes its record if an earlier one was cut off after its backup: the record in the CIB has the lineage of the
-/// data that was backed up, and the peer would wait for that history when it starts again.
+/// Asserts that a join publishes this node's record if an earlier join was cut off after it had backed the data up. The record in the CIB
+/// then has the lineage of the data that was backed up. At its next start the peer would wait for that history.
 #[test]
 fn r1_a_join_that_was_cut_off_after_its_backup_publishes_its_record() {
     let learner =

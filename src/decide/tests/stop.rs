@@ -77,7 +77,8 @@ fn stop_answers_success_only_when_nothing_runs() {
     assert_eq!(exit(&first(Request::Stop, &at_rest())), Some(Exit::Success));
 }
 
-/// Returns whether a stop keeps the claim to run standalone, in memory and in the record alike.
+/// Returns whether a stop keeps the claim to run standalone: the claim in the record, and the voter in the `BootState`. It asserts that the
+/// two agree.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let plan = first(Request::Stop, evidence);
     let remembers = plan.effects.iter().any(|e| matches!(e, Effect::Remember(memory) if memory.voter.is_some()));

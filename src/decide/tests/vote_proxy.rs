@@ -152,7 +152,7 @@ fn nobody_votes_for_a_peer_whose_machine_is_there() {
     }
 }
 
-/// Asserts that etcd is restarted, without a vote proxy, unless this boot's memory proves that its data is whole.
+/// Asserts that etcd is restarted, without a vote proxy, unless [`Evidence::running_voter`] proves that the node's data is whole.
 #[test]
 fn what_this_boot_does_not_prove_is_restarted() {
     let mut confirmed = survivor();

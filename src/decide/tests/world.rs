@@ -187,7 +187,7 @@ impl Evidence {
         self
     }
 
-    /// Lets this boot remember that this node's etcd served as a voter, and publishes its claim to run standalone.
+    /// Sets in the `BootState` that this node's etcd served as a voter in this boot, and publishes its claim to run standalone.
     pub(super) fn seen_voting(mut self) -> Self {
         self.boot_memory = Fact::Known(BootState {
             boot_id: self.boot_id.clone(),
