@@ -26,16 +26,17 @@ pub enum Beginning {
     PartedLearner,
     /// Two histories, of which node2 serves its own. Node1 is off.
     PartedServing,
-    /// Two voters and the third voter. Node1 leads; in the next variant, node2 does.
+    /// Two voters, of which node1 leads, and the third voter.
     ThirdVoter,
+    /// Two voters, of which node2 leads, and the third voter.
     ThirdVoterSecondLeads,
-    /// Two voters, with the promotion of a third member in the log of the leader only. Node1 leads; in the next
-    /// variant, node2 does.
+    /// Two voters, of which node1 leads. Only its log has the promotion of a third member.
     ThirdVoterPromoted,
+    /// Two voters, of which node2 leads. Only its log has the promotion of a third member.
     ThirdVoterPromotedSecondLeads,
-    /// Two voters, of which the second joined the first. Rules read positions in the log. Node1 leads; in the next
-    /// variant, node2 does.
+    /// Two voters, of which node1 leads, in a search in which rules read log positions. Node2 has joined node1.
     Joined,
+    /// Two voters, of which node2 leads, in a search in which rules read log positions. Node1 has joined node2.
     JoinedSecondLeads,
 }
 

@@ -22,7 +22,7 @@ use crate::sim::store::intern::Id;
 
 /// The promotion score that an agent sets on a node that may be promoted.
 const SCORE: u32 = 1000;
-/// The boot id in all evidence of the model. The memory of another boot is never found, because no reboot leaves it.
+/// The boot id in all evidence of the model. An agent never finds a `BootState` with another id, because no reboot preserves that file.
 pub const THIS_BOOT: &str = "this boot";
 
 /// All facts on which a decision on one node can depend.

@@ -42,8 +42,8 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     true
 }
 
-/// Puts the data of node `n` back to the time when its log had `kept` entries, while its etcd does not run. The node
-/// keeps the memory of this boot.
+/// Puts the data of node `n` back to the time when its log had `kept` entries, while its etcd does not run. The machine
+/// does not reboot, so its agent still has what it stored in this boot.
 pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     if !is_idle(world, n) {
         return false;
@@ -61,9 +61,9 @@ pub(super) fn is_idle(world: &World, n: usize) -> bool {
     node.on && node.action.is_none() && node.launching.is_none() && !node.etcd.is_on()
 }
 
-/// Returns the data and the durable state of node `n` from when its log had `kept` entries. Returns `None` if there was
-/// no such time or no rule could notice the loss. The same holds if the durable state is to go back and has nothing to
-/// lose. `ended_at` is the end of the log in this boot's memory.
+/// Returns the data and the durable state of node `n` from when its log had `kept` entries. Returns `None` in three
+/// cases: there was no such time, no rule could notice the loss, or the durable state is to go back and has nothing to
+/// lose. `ended_at` is the index at which the log ended, as the agent stored it at the last stop in this boot.
 fn earlier(
     sim: &mut Sim,
     world: &World,

@@ -36,13 +36,15 @@ pub enum Move {
     /// An operator confirms a recovery on a node (`tandem confirm-recovery`). The first flag is true if the operator
     /// accepts a loss. The second is true if the operator names the other node as one that is on.
     Confirm(usize, bool, bool),
-    /// Pacemaker and Corosync end on a node in maintenance. The next two variants: they are killed, and they start
-    /// again in the same boot.
+    /// Pacemaker and Corosync end on a node in maintenance.
     EndStack(usize),
+    /// Pacemaker and Corosync are killed on a node.
     KillStack(usize),
+    /// Pacemaker and Corosync start on a node in the same boot in which they ended or were killed.
     StackBack(usize),
-    /// The agent is killed while it starts etcd. The next variant: that start completes.
+    /// The agent is killed while it starts etcd, and the start continues.
     KillLaunch(usize),
+    /// A start of etcd that survived its killed agent completes.
     Launched(usize),
     /// The power of a node is cut, and its data then lacks something that etcd needs, although it looks whole.
     Damage(usize),
@@ -77,27 +79,31 @@ pub enum Move {
     Hide(usize, Blind),
     /// Pacemaker erases the record of this node from the CIB.
     Erase(usize),
-    /// The third voter becomes unreachable for both nodes. The next variant: it is back.
+    /// The third voter becomes unreachable for both nodes.
     LoseThirdVoter,
+    /// Both nodes reach the third voter again.
     ThirdVoterBack,
-    /// Users no longer reach this node. The next variant: they reach it again.
+    /// Users no longer reach this node.
     CutUsers(usize),
+    /// Users reach this node again.
     UsersBack(usize),
     /// A delay that this node's agent counts is over: the one before a hand-over, or the one without a leader.
     DelayOver(usize),
-    /// The network between the two etcds is cut, while that of Pacemaker works. The next variant: it is repaired.
+    /// The network between the two etcds is cut, while that of Pacemaker works.
     PartEtcd,
+    /// The network between the two etcds is repaired.
     JoinEtcd,
     /// The parameters of this node change. They then keep another history, or neither.
     Keep(usize, KeptHistory),
-    /// The BMC of this machine falls silent, or that of another machine answers in its place. The next variant: the BMC
-    /// answers again.
+    /// The BMC of this machine falls silent, or that of another machine answers in its place.
     BmcFails(usize, Bmc),
+    /// The BMC of this machine answers again.
     BmcBack(usize),
-    /// The peer has been off for so long that `tandem lone-boot` on this node may act. The next two variants: that
-    /// process observes and decides, and it performs its decision.
+    /// The peer has been off for so long that `tandem lone-boot` on this node may act.
     OffForLong(usize),
+    /// `tandem lone-boot` on this node observes and decides.
     LoneLook(usize),
+    /// `tandem lone-boot` on this node performs what it has decided.
     LoneAct(usize),
 }
 

@@ -129,7 +129,7 @@ fn kept_text(kept: KeptHistory) -> &'static str {
     }
 }
 
-/// Returns the words for the moment of a decision, or an empty string for the first moment.
+/// Returns the text that a scenario file has for the moment of a decision, or an empty string for the first moment.
 fn later(moment: usize) -> String {
     let when = MOMENTS[moment].name;
     if when.is_empty() { String::new() } else { format!(" {when}") }

@@ -90,8 +90,8 @@ pub(super) fn thinkable(
     }
 }
 
-/// Passes the moves that cut or repair the network to `tell_if`: that of the whole cluster, or only that of the two
-/// etcds.
+/// Passes the moves that cut or repair a network to `tell_if`: the network of the whole cluster, or only the connection
+/// between the two etcds.
 fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: impl FnMut(bool, Move)) {
     tell_if(may_fail && world.link, Move::CutLink);
     tell_if(!world.link, Move::HealLink);

@@ -14,8 +14,8 @@ pub(super) fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
     }
 }
 
-/// Has a serving voter that cannot read the CIB give up this boot's memory, as if the CIB showed no claim to run
-/// standalone.
+/// Has the agent of a serving voter that cannot read the CIB clear [`BootState::voter`], as if the CIB showed no claim
+/// to run standalone.
 pub(super) fn forget_unseen(evidence: &Evidence, plan: &mut Plan) {
     let serves = evidence.own_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     if let Some(memory) = evidence.boot_state().filter(|_| serves && evidence.cib.known().is_none()) {

@@ -132,7 +132,7 @@ pub(super) fn forge_memory(evidence: &mut Evidence) {
     }
 }
 
-/// Has this boot's memory count as a proof, even if the CIB shows no claim to run standalone.
+/// Has `BootState::voter` count as a proof, even if the CIB shows no claim to run standalone.
 pub(super) fn forge_claim(evidence: &mut Evidence) {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.published_state());

@@ -161,8 +161,8 @@ impl Search {
         way
     }
 
-    /// Returns a state in which an agent reaches its target's BMC, although the normal course leads to no reset of
-    /// either node. Returns `None` if there is no such state.
+    /// Returns a state in which an agent reaches its target's BMC, and from which the normal course still leads to no
+    /// reset of either node. Returns `None` if there is no such state.
     fn endless(&self) -> Option<u32> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.worlds.len()];
         self.edges.iter().for_each(|(from, to)| before[*to as usize].push(*from));

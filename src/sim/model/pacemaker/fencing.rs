@@ -47,7 +47,7 @@ pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     true
 }
 
-/// Records on node `by` that its peer is confirmed as down. The fencer has held the peer off, which was off before.
+/// Records on node `by` that its peer is confirmed as down, because the fencer has held the peer off.
 pub fn confirm_down(world: &mut World, by: usize) {
     world.joined = false;
     part(world);

@@ -46,8 +46,8 @@ pub fn are_together(world: &World) -> bool {
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
 }
 
-/// Erases the record of node `n` from the CIB, as the other machine's controller does that took `n` for lost. That
-/// machine stood still or was cut off for a moment. The attribute manager of `n` keeps the record.
+/// Erases the record of node `n` from the CIB. The controller on the other machine does so if it took `n` for lost,
+/// because its own machine stood still or was cut off for a moment. The attribute manager of `n` keeps the record.
 pub fn erase(world: &mut World, n: usize) -> bool {
     let can =
         are_together(world) && world.lagging.is_none() && world.nodes[n].cib.record[n] != 0 && !world.nodes[n].erased;

@@ -28,8 +28,9 @@ pub enum Begin {
     BeforeStart,
     AfterStart,
     AfterStop,
-    /// A promotion of a promotable clone's instance. The next variant demotes one.
+    /// A promotion of a promotable clone's instance.
     Promote,
+    /// A demotion of a promotable clone's instance.
     Demote,
 }
 
