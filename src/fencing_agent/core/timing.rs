@@ -6,10 +6,12 @@ use super::input::TimingOverrides;
 
 /// The shortest default for the time between two challenges to one member, unless a window would then contain fewer than four.
 const CHALLENGE: Duration = Duration::from_millis(250);
-/// The largest number of members that get [`OF_FEW`] challenges each in a window (`timing.window`). With more members each gets
-/// [`OF_MANY`], because so many challenges cost too much. Frequent challenges find a lost member sooner than gossip.
+/// The largest number of members of a short list. The members of a longer list get fewer challenges each, because so many challenges cost
+/// too much. Frequent challenges find a lost member sooner than gossip.
 pub(crate) const FEW: usize = 32;
+/// The number of challenges to each member in a window (`timing.window`), in a list of at most [`FEW`] members.
 const OF_FEW: u32 = 12;
+/// The number of challenges to each member in a window (`timing.window`), in a list of more than [`FEW`] members.
 const OF_MANY: u32 = 4;
 /// The number of unanswered challenges in a row after which a member is suspected without a probe.
 const UNANSWERED: u32 = 4;
