@@ -19,9 +19,9 @@ use crate::sh::Result;
 
 const ID: &str = "tandem";
 const PATH: &str = "path=/usr/libexec/tandem/alert";
-/// The file of an event recipient that works. The directory of [`LATER`], another recipient's file, is missing at
-/// first.
+/// The file of an event recipient that works from the beginning.
 const UP: &str = "/var/log/tandem-events";
+/// The file of an event recipient that fails at first, because the directory is missing.
 const LATER: &str = "/var/log/later/tandem-events";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

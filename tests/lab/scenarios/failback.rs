@@ -49,8 +49,9 @@ const HOLDS: Duration = Duration::from_secs(25);
 /// The tolerance for the moment at which the scenario observes that another node leads.
 const AROUND: Duration = Duration::from_secs(2);
 
-/// The limit for the median of the writers' gaps at hand-overs. [`WORST`] is the limit for each gap.
+/// The limit for the median of the writers' gaps at hand-overs.
 const MEDIAN: Duration = Duration::from_millis(100);
+/// The limit for each of the writers' gaps at hand-overs.
 const WORST: Duration = Duration::from_millis(500);
 
 fn hand_overs(lab: &Lab, count: usize) -> Result<()> {

@@ -29,9 +29,9 @@ const SECRET: &str = "lab-s3cret-";
 const AMID: u64 = 2;
 /// A resource with a start so slow that an update fits into Pacemaker's transition.
 const SLOW: &str = "slow";
-/// The number of updates of each kind in the daily run. The environment variable [`AT_NIGHT`] sets it for the nightly
-/// run.
+/// The number of updates of each kind in the daily run.
 const ROUNDS: u64 = 2;
+/// The environment variable that sets the number of updates of each kind for the nightly run.
 const AT_NIGHT: &str = "TANDEM_UPDATES";
 /// The limit for the additional time that fencing takes during an update.
 const LATER: Duration = Duration::from_secs(5);

@@ -16,9 +16,9 @@ use crate::sh::Result;
 /// The node that has left the members' list, and so may not start etcd without its peer.
 const REFUSES: Node = Node::One;
 const COUNT: &str = "fail-count-etcd#start_0";
-/// The count of failed starts after about an hour of refusals. It is two below the count at which Pacemaker would try
-/// no more.
+/// The count of failed starts after about an hour of refusals. Two more reach [`THRESHOLD`].
 const NEARLY_ALL: u32 = 58;
+/// The count of failed starts (`migration-threshold`) after which Pacemaker starts etcd no more on the node.
 const THRESHOLD: u32 = 60;
 /// The time-out for two starts. At this count of failures a start takes 15 s.
 const TWO_STARTS: Duration = Duration::from_secs(90);

@@ -16,8 +16,9 @@ use crate::host::tls::{self, Authority};
 use crate::judge::check::must;
 use crate::sh::Result;
 
-/// The path of etcd's certificate in the resource of the lab's clusters. Its key is [`KEY`].
+/// The path of etcd's certificate in the resource of the lab's clusters.
 const CERT: &str = "/etc/tandem/etcd.crt";
+/// The path of the key of etcd's certificate in the resource of the lab's clusters.
 const KEY: &str = "/etc/tandem/etcd.key";
 /// The directory for the files that a site sent to the operator. It is not below `/root`, because hosts share that
 /// directory unless they are blank.

@@ -21,8 +21,9 @@ use crate::sh::Result;
 const UNIT: &str = include_str!("../../../../systemd/tandem-collect.service");
 const NODE: Node = Node::One;
 const ALERT: &str = "tandem";
-/// The file of an event recipient. The directory of node_exporter's files is [`TEXTFILES`].
+/// The file to which an event recipient writes.
 const EVENTS: &str = "/var/log/tandem-events";
+/// The directory of node_exporter's files, which the collector writes.
 const TEXTFILES: &str = "/var/lib/prometheus/node-exporter";
 /// The commands for the mounts that `ProtectSystem`, `ProtectControlGroups`, `ProtectKernelTunables` and
 /// `ProtectHome` make in a unit.

@@ -22,9 +22,9 @@ const LONG: Duration = Duration::from_secs(60).saturating_add(WAIT);
 /// The time of the case in which no operator comes for long.
 const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
 
-/// The exit code of `tandem lone-boot --dry-run` if a rule forbids the lone boot. It is [`NOT_KNOWN`] if a fact is
-/// missing.
+/// The exit code of `tandem lone-boot --dry-run` if a rule forbids the lone boot.
 const WOULD_NOT: i32 = 3;
+/// The exit code of `tandem lone-boot --dry-run` if a fact is missing.
 const NOT_KNOWN: i32 = 1;
 
 pub fn daily(lab: &Lab, wish: Wish) -> Result<()> {
