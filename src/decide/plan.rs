@@ -209,7 +209,7 @@ pub enum Effect {
     SetPromotionScore(Option<u32>),
     /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
     StopContainer { grace_s: u64 },
-    /// Ends what an earlier action left half done at the container.
+    /// Ends a change to the container that an earlier action left half done.
     EndLaunch,
     /// Records every entry of this node's write-ahead log as committed, because entries above the commit index may have been acknowledged.
     AdvanceCommit,

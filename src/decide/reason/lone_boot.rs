@@ -28,82 +28,82 @@ pub enum LoneBootStep {
 pub enum NoLoneBoot {
     /// No parameter asks for it (`lone_boot=never`).
     NotWanted,
-    /// L1: the state of Corosync or Pacemaker could not be asked.
+    /// Rule L1 is not met: the state of Corosync or Pacemaker could not be asked.
     ClusterUnknown {
         why: String,
     },
-    /// L1: the cluster has no other node.
+    /// Rule L1 is not met: the cluster has no other node.
     NoPeer,
-    /// L1: Corosync has no quorum, for another reason than waiting for the peer.
+    /// Rule L1 is not met: Corosync has no quorum, for another reason than waiting for the peer.
     NotWaiting,
-    /// L1: the peer was in Corosync's membership in this boot.
+    /// Rule L1 is not met: the peer was in Corosync's membership in this boot.
     PeerWasSeen,
-    /// L1: an etcd runs on this node, or may.
+    /// Rule L1 is not met: an etcd runs on this node, or may.
     EtcdRuns,
     Maintenance,
-    /// L2: this node's data, or the durable note next to it, could not be read.
+    /// Rule L2 is not met: this node's data, or the durable note next to it, could not be read.
     DataUnknown {
         why: String,
     },
     NoData,
-    /// L2: this node's data names two or more voters.
+    /// Rule L2 is not met: this node's data names two or more voters.
     OthersVote,
     Learner,
-    /// L2: this member asked to be removed, or was removed.
+    /// Rule L2 is not met: this member asked to be removed, or was removed.
     Left,
-    /// L2: this node gave its data up to join the peer's cluster.
+    /// Rule L2 is not met: this node gave its data up to join the peer's cluster.
     Joins,
-    /// L2: the property `etcd_guest` names a third member.
+    /// Rule L2 is not met: the property `etcd_guest` names a third member.
     ThirdVoter {
         name: NodeName,
     },
     DatabaseAhead,
-    /// L2: it is not known whether the change that left this member as the only voter is committed.
+    /// Rule L2 is not met: it is not known whether the change that left this member as the only voter is committed.
     NotCommitted,
-    /// L2: the data belongs to another member than the one that served on this node.
+    /// Rule L2 is not met: the data belongs to another member than the one that served on this node.
     AnotherMember {
         member: MemberId,
     },
-    /// L3: the CIB records a fork (forced new cluster) that this node's data does not have.
+    /// Rule L3 is not met: the CIB records a fork (forced new cluster) that this node's data does not have.
     LeftBehind,
-    /// L3: this node's data ends before a position that it had reached.
+    /// Rule L3 is not met: this node's data ends before a position that it had reached.
     PutBack,
-    /// L3: the CIB records two voters, so there were two after this node's data ended.
+    /// Rule L3 is not met: the CIB records two voters, so there were two after this node's data ended.
     Redundant,
-    /// L3: the CIB does not record that this node was the only voter.
+    /// Rule L3 is not met: the CIB does not record that this node was the only voter.
     NotSaidAlone,
-    /// L3: the CIB names the peer as the sole voter, or as the node with the data that an operator chose.
+    /// Rule L3 is not met: the CIB names the peer as the sole voter, or as the node with the data that an operator chose.
     PeerIsNamed,
-    /// L4: it is not known which release of etcd wrote the data.
+    /// Rule L4 is not met: it is not known which release of etcd wrote the data.
     ReleaseUnknown {
         why: String,
     },
-    /// L4: the release of etcd that wrote the data acknowledges a write before it syncs it to disk.
+    /// Rule L4 is not met: the release of etcd that wrote the data acknowledges a write before it syncs it to disk.
     Release {
         version: Version,
     },
-    /// L5: the peer has no fence device that may be asked.
+    /// Rule L5 is not met: the peer has no fence device that may be asked.
     NoDevice,
     DeviceUnknown {
         why: String,
     },
-    /// L5: neither the peer's fence device nor its agent names the UUID of the peer's machine.
+    /// Rule L5 is not met: neither the peer's fence device nor its agent names the UUID of the peer's machine.
     NoUuid,
-    /// L5: the UUID of the peer's machine is this machine's own, or may be.
+    /// Rule L5 is not met: the UUID of the peer's machine is this machine's own, or may be.
     OwnUuid,
-    /// L5: the BMC controls another machine than the peer's.
+    /// Rule L5 is not met: the BMC controls another machine than the peer's.
     AnotherMachine {
         found: String,
     },
     On,
-    /// L5: the BMC reports neither on nor off.
+    /// Rule L5 is not met: the BMC reports neither on nor off.
     Unclear {
         says: String,
     },
     Silent {
         why: String,
     },
-    /// L5: the BMC's last report about the power is too old.
+    /// Rule L5 is not met: the BMC's last report about the power is too old.
     OldLook {
         age_s: u64,
     },

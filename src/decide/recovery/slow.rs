@@ -62,7 +62,8 @@ pub(super) fn has_time_to_launch(evidence: &Evidence) -> bool {
     has_time_for(evidence, LAUNCH_NEEDS_MS) && evidence.elapsed_ms + evidence.pace.launch_ms <= evidence.budget_ms
 }
 
-/// Returns whether a start has the time to launch the container. It asks for less than other actions do, because no later action has more.
+/// Returns whether a start has the time to launch the container. A start requires less time than other actions do, because no later action
+/// has more.
 pub(in crate::decide) fn has_time_to_launch_at_last(evidence: &Evidence) -> bool {
     has_time_for(evidence, evidence.pace.launch_ms.max(LAUNCH_NEEDS_MS))
 }

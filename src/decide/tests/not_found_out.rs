@@ -91,7 +91,8 @@ fn no_learner_is_a_stranger_where_the_cib_is_not_read() {
     assert!(!removes(&plan) && exit(&plan) == Some(Exit::Success), "{plan:?}");
 }
 
-/// Asserts that a start waits for the CIB, because monitors leave a request that the start did not clear to the next stop.
+/// Asserts that a start waits for the CIB, which may show a request of another program to this start. If the start does not clear the
+/// request, monitors leave it as it is, and the next stop follows it.
 #[test]
 fn a_start_does_not_succeed_before_it_has_read_the_cib() {
     let served = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
@@ -116,8 +117,8 @@ fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     assert_eq!(exit(&first(Request::Monitor, &unread.after(16_000))), Some(Exit::NotRunning));
 }
 
-/// Asserts that an etcd with late answers is not stopped after the peer's clean stop: the peer has normally left before it, and then no
-/// vote is missing.
+/// Asserts that an etcd with late answers is not stopped after the peer's clean stop. In such a stop the peer has normally left the member
+/// list, so that no vote is missing.
 #[test]
 fn an_etcd_that_may_serve_alone_is_not_stopped_for_answers_that_are_late() {
     let announced = Progress::enter(Phase::Announced, 0);

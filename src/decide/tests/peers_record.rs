@@ -27,8 +27,8 @@ fn a_voter_whose_peer_has_more_as_committed_does_not_run_standalone() {
     assert_eq!(runs(&at_the_barrier(1_000, 1_001, true)), Some(RunMode::ForceNewCluster));
 }
 
-/// Asserts that an uncommitted entry that only the peer has counts as committed if etcd died here, because the data may have been replaced
-/// since. Otherwise the peer may never have sent that entry.
+/// Asserts that an uncommitted entry that only the peer has counts as committed if etcd on this node had died, because this node's data may
+/// have been replaced since. If etcd ended in a stop, the entry does not count: the peer may never have sent it.
 #[test]
 fn behind_a_dead_etcd_an_entry_that_only_the_stopped_peer_has_counts_as_committed() {
     let longer = match reaching(PEER, &[ME, PEER], (3, 1_000)) {

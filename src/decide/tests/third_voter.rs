@@ -122,7 +122,7 @@ fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
 }
 
 /// Asserts that an etcd of three voters is not restarted while it answers only at its peer port, as etcd 3.5 does without a leader. The
-/// published record is older, because the third voter may have become a voter since.
+/// published record still names two voters, because the third voter may have become a voter after it was published.
 #[test]
 fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
     let told = |voters: &[u64]| Leaderless {

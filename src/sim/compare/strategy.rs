@@ -273,9 +273,9 @@ fn claim(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, 100, Progress::enter(Phase::Announced, 0), Reason::NothingToDo)
 }
 
-/// Forces a new cluster with etcd's own flag, which drops the entries that etcd does not know to be committed. The
-/// count of forced new clusters that the node publishes replaces the indices in the shell agent's CIB. Both show that
-/// the node continued.
+/// Forces a new cluster with etcd's own flag, which drops the entries that etcd does not know to be committed. In the
+/// model the node publishes its count of forced new clusters, where the shell agent writes indices into the CIB. Either
+/// shows that the node continued.
 fn force(evidence: &Evidence) -> Plan {
     force_with(evidence, Vec::new())
 }

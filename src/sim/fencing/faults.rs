@@ -120,8 +120,8 @@ impl World {
         }
     }
 
-    /// Counts a `LEFT` event that machine `at` published after a cut. The last expected one shows how long the list
-    /// took.
+    /// Counts a `LEFT` event that machine `at` published after a cut. With the last expected event, records how long
+    /// the machine's member list took.
     pub(super) fn note_left(&mut self, at: usize) {
         let Some((cut, open)) = &mut self.cut_at else { return };
         if open[at] > 0 {

@@ -24,7 +24,7 @@ fn decide(sim: &mut Sim, view: &View, last: usize) -> Plans {
     decide_there(sim, view, place, last)
 }
 
-/// Decides as `decide` does, with the index `place` at which the decisions from `view` are stored.
+/// Decides as `decide` does. `place` is the index at which the plans that are decided from `view` are stored.
 fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans {
     let mut plans = *sim.decided.at(place);
     if plans[last] != UNDECIDED {

@@ -83,8 +83,8 @@ pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     }
 }
 
-/// Returns the answer of the own etcd of node `me` without a leader. Returns `None` if the agent does not ask, or etcd
-/// does not answer.
+/// Returns the answer that the etcd of node `me` gives its own agent while it has no leader. Returns `None` if the
+/// agent does not ask, or etcd does not answer.
 pub(super) fn told_without_a_leader(sim: &Sim, world: &World, me: usize) -> Option<Told> {
     let Node { cib, memory, led, .. } = &world.nodes[me];
     let is_asked = peer_is_gone(cib, me) || remembers_a_voter(sim, *memory);

@@ -54,7 +54,7 @@ pub struct View {
     /// True if the own record is missing in the CIB only because Pacemaker erased it. The attribute manager then still
     /// has it.
     pub(in crate::sim) keeps_record: bool,
-    /// The answer of the own etcd without a leader. `None` if the agent did not ask or etcd did not answer.
+    /// The answer of this node's etcd without a leader. `None` if the agent did not ask or etcd did not answer.
     pub(in crate::sim) leaderless: Option<Told>,
     /// The report of a partition detector, for strategies of [`crate::sim::compare`] that have one.
     pub(in crate::sim) links: Links,
@@ -77,7 +77,7 @@ pub(in crate::sim) struct Disk {
     pub(in crate::sim) has_tail: bool,
     /// The term of the last entry. Tandem's rules read it only in a search with put-back disks; other strategies always read it.
     pub(in crate::sim) term: u8,
-    /// The index of the last entry, which is read where `term` is.
+    /// The index of the last entry. Tandem's rules read it only in a search with put-back disks; other strategies always read it.
     pub(in crate::sim) index: u16,
     /// The commit index. It is read only in a search with put-back disks.
     pub(in crate::sim) commit: u8,

@@ -39,8 +39,8 @@ pub fn is_up(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].stack == Stack::Up
 }
 
-/// Returns whether a write of one node to the CIB reaches the other. The two may be apart although their membership has
-/// not noticed that the network is cut, or a machine has rebooted.
+/// Returns whether a write of one node to the CIB reaches the other node. It may not although their membership has not
+/// yet noticed that the network is cut, or that a machine has rebooted.
 pub fn are_together(world: &World) -> bool {
     let is_fresh = |n: usize| world.nodes[n].cib.machine[1 - n] == PeerNode::NeverSeen;
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))

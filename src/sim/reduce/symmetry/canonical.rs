@@ -125,7 +125,7 @@ struct Row {
 }
 
 /// The largest number of forced new clusters that a state names. Each node has six sources: two attributes and two
-/// records in the CIB, the durable state and the memory.
+/// records in the CIB, the durable state, and the facts that its agent stored in this boot.
 const MOST_FORKS: usize = 12;
 
 impl Row {
