@@ -207,10 +207,10 @@ pub(in crate::decide) fn answer_here(
     }
 }
 
-/// Returns whether `voter`, which lists `other` as its second voter, may have been forced into a new cluster (a fork) that the sole voter's
-/// data does not know. Such a fork comes from an operator's confirmation. Either the sole voter's member is no part of it, or `voter`
-/// recorded it and claims to run standalone. `voter` may already be the only voter of the fork, which its record shows only after its next
-/// start.
+/// Returns whether `voter`, which lists `other` as its second voter, may have continued in a fork (forced new cluster) that the sole
+/// voter's data does not know, after an operator's confirmation. That is so if `voter` recorded such a fork, and either claims to run
+/// standalone or has another second voter than the sole voter's member. `voter` may already be the only voter of the fork, which its record
+/// shows only after its next start.
 fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done

@@ -118,12 +118,12 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
     (is_of_it && position(history) < end.position).then_some(end.position)
 }
 
-/// Returns the position up to which the peer's record has this data's history; `None` unless the data ends before it.
+/// Returns the position up to which the peer, by its record, has the history of this node's data; `None` unless this data ends before it.
 ///
-/// Each of two voters had what both committed, so an operator has since put older data here. If etcd died here, nothing shows where its
-/// data ended, and an entry that only the peer has counts as committed. If an operator gave up what only the peer has, this node counts a
-/// fork (forced new cluster) that the peer does not, and the peer's record proves nothing. A fork that this node recorded without an
-/// operator does not count so, because it rests on this data.
+/// Both nodes' members are the two voters, and each of two voters has what both committed. So if this data ends earlier, an operator has
+/// replaced it by older data. If etcd died here, nothing shows where its data ended, and even an uncommitted entry that only the peer has
+/// counts. If an operator gave up what only the peer has, this node counts a fork (forced new cluster) that the peer does not, and the
+/// peer's record proves nothing. A fork that this node recorded without an operator is no such reason, because it rests on this data.
 fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let peer = evidence.cib.known()?.peer_record.as_ref()?;
     let DataDir::Present(theirs) = &peer.disk else { return None };

@@ -34,8 +34,8 @@ pub struct World {
     /// The acknowledged writes that an operator gave up. Only invariants read them.
     pub given_up: u8,
     /// One bit per node: this node's history is to replace the other node's, by an operator's decision or by `two_histories=primary`.
-    /// Writes that only the other node holds are then given up. Both bits are set if no history is whole, so that an operator has to
-    /// choose. Only invariants read the bits.
+    /// Writes that only the other node holds are then given up. With both bits an operator has to choose: both histories continued, or no
+    /// voter's data is left. Only invariants read the bits.
     pub words: u8,
     /// One bit per node: the peer's bit in `words` was set, and this node's agent has not decided with the peer's record since. Only
     /// invariants read the bits.

@@ -2,8 +2,8 @@
 
 use crate::fence::race::{Listing, Pause, Race, RaceStep, Site};
 
-/// A rule of the fence race that is broken on purpose. The search must catch each one. A mark is a session that an
-/// agent opens on a BMC, by which it shows the other node's agent that it is about to send a reset.
+/// A rule of the fence race that is broken on purpose. The search must catch each one. A mark session is a session that
+/// an agent opens on a BMC to show the other node's agent that it is about to send a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]

@@ -51,13 +51,13 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
 
 /// Returns whether a stop that depends on no other node has begun on `n`, so that it could as well begin later.
 ///
-/// Exact if etcd is gone. Other nodes see nothing of the stop until it ends, because a node that stops counts as
-/// active. Of the values that the stop reads, only one can change: whether it is half of a restart. [`Passing`] lets an
-/// operator change that.
+/// If etcd is gone, this is exact. Other nodes see nothing of the stop until it ends, because a node that stops counts
+/// as active. Of the values that the stop reads, only one can change: whether it is half of a restart. [`Passing`] lets
+/// an operator change that.
 ///
-/// Not exact if etcd has no leader: the stop is assumed to decide before an election. Left out are an election that
-/// comes first, and notify variables that are older than the loss of the leader. Only with no fault left, and not with
-/// `--keep-dead`.
+/// If etcd runs without a leader, this is not exact: the stop is assumed to decide before an election. The search then
+/// misses an election that comes first, and notify variables that are older than the loss of the leader. So this case
+/// counts only with no fault left, and not with `--keep-dead`.
 fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     let begins = node

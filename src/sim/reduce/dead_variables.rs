@@ -73,12 +73,12 @@ fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
 /// - A notification reads its moment and operation, and whether the peer is the node that starts or stops.
 ///   `decide::peer` reads that before the active nodes. A recurring monitor has no variables.
 /// - A start reads the active nodes only if the peer's start is not part of the transition. Once its etcd was started,
-///   it only reads whether the peer's machine is there, which is not in the variables. Not exact: once no fault is
-///   left, notify variables that are older than the CIB are no longer explored.
+///   it only reads whether the peer's machine is there, which is not in the variables. This is not exact: once no fault
+///   is left, notify variables that are older than the CIB are no longer explored.
 /// - A stop reads whether it is half of a restart only if there is a claim to keep. After so many failed starts that
 ///   the agent gives up, it counts as no restart. It reads the rest only before it leaves the member list. It does not
-///   leave the list if the peer stops, too, nor once its etcd is gone. That does not change, because only a start or a
-///   recovery runs etcd.
+///   leave the list if the peer stops, too, nor once its etcd is gone. A stop's etcd that is gone stays so, because
+///   only a start or a recovery runs etcd.
 fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return };
     let node = &world.nodes[n];
