@@ -42,8 +42,8 @@ pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// Runs the other node standalone by an operator's false confirmation, lets it take writes, and cuts its power. Then
-/// Pacemaker returns on the serviced node without its peer. That node must not serve.
+/// Makes the node that is not serviced run standalone by an operator's false confirmation, lets it take writes, and
+/// cuts its power. Then Pacemaker returns on the serviced node without its peer. The serviced node must not serve.
 pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let cut_at = ends_and_cable_is_pulled(lab, &writers)?;

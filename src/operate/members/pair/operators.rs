@@ -7,7 +7,7 @@ use super::wrong::Typed;
 use crate::adapters::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble};
 use crate::agent::resource::context::Context;
 
-/// Refuses orders on OpenShift that its operators carry out, such as adding a node.
+/// Refuses orders that OpenShift's operators carry out themselves, such as adding a node.
 pub(super) fn wrong(typed: &Typed) -> Result<(), String> {
     if typed.kind == Some(Kind::Add) {
         return Err("OpenShift's etcd operator adds nodes: 'oc apply' the BareMetalHost and the Machine of the new one; a node in \

@@ -19,7 +19,7 @@ use crate::sh::Result;
 const SHORT: Duration = Duration::from_secs(15);
 /// The time for which some cases check that a node stays inert. It ends 60 s after `lone_boot_wait`.
 const LONG: Duration = Duration::from_secs(60).saturating_add(WAIT);
-/// The time of the case in which no operator comes for long.
+/// The time for which a node must stay inert in the case in which no operator comes for long.
 const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
 
 /// The exit code of `tandem lone-boot --dry-run` if a rule forbids the lone boot.
