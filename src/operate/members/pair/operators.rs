@@ -28,8 +28,9 @@ pub(super) fn api(old: &Place, context: &Context) -> Result<Api, Trouble> {
     Api::of(&context.params.kubeconfig, &old.name, old.address.to_string(), PATIENCE)
 }
 
-/// Returns whether OpenShift's Node of the old node's name is the new machine's. Returns `None` if the API does not answer. It also does
-/// so while the answer is not needed: before the old objects are saved, and after the new Node is recorded.
+/// Returns whether the Node in OpenShift's API that has the old node's name belongs to the new machine. Returns `None` if the API does not
+/// answer. Returns `None` as well before the old objects are saved and after the new Node is recorded, because the answer is not needed
+/// then.
 pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
     let (replaced, old) = (change.openshift.as_ref()?, change.old.as_ref()?);
     if !change.has(PairStep::Save) || change.has(PairStep::Node) {
