@@ -177,7 +177,8 @@ fn two_systems_behind_one_service() {
     emulator.call("status").set("plug", FIRST).run().succeeds("Status: ON");
 }
 
-/// Asserts that the emulator offers no flag for a fence race, because it has no SessionService. With it the delays stay.
+/// Asserts that the emulator offers no flag for a fence race, because it has no SessionService. With such a BMC the fence devices keep
+/// their delays.
 #[test]
 fn the_emulator_offers_no_flag() {
     let emulator = Emulator::start(&[(FIRST, "node1")]);

@@ -25,12 +25,13 @@ const WITH_UNITS: [&str; 2] = ["tandem", "tandem-fencing"];
 const REVISION: &str = "2";
 /// The directories of documentation, which each distribution names differently.
 const DOC_PLACES: &[&str] = &["/usr/share/doc/", "/usr/share/licenses/", "/usr/share/lintian/"];
-/// The mode and owner of an installed file. The next constant is for an executable.
+/// The mode and owner of an installed file that is not executable.
 const FILE: &str = "-rw-r--r-- root";
+/// The mode and owner of an installed executable.
 const PROGRAM: &str = "-rwxr-xr-x root";
-/// The only installed directory that not all users can read, because it will contain keys and passwords. The next constant is
-/// its mode and owner.
+/// The only installed directory that not all users can read, because it will contain keys and passwords.
 const CONFIGURATION: &str = "/etc/tandem";
+/// The mode and owner of [`CONFIGURATION`].
 const CLOSED: &str = "drwx------ root";
 
 fn root() -> &'static Path {

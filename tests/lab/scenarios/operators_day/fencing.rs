@@ -65,8 +65,8 @@ pub(super) fn fingerprint(lab: &Lab, seat: Seat) -> Result<()> {
     pcs::run(lab, here, &["stonith", "update", &device, "ssl_insecure=", "ssl_fingerprint="])
 }
 
-/// Checks a BMC that refuses the password. From the first failed fencing on, `tandem status` must show the reason and
-/// both solutions.
+/// Checks a BMC that refuses the password. From the first failed fencing on, `tandem status` must show the reason, and
+/// two commands: one confirms that the node is off, the other one corrects the password.
 pub(super) fn refused(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     let device = cluster::fence_device(there);
