@@ -12,7 +12,8 @@ use crate::operate::failure::Failure;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// The directory of all join files. A text that is no node name must not lead out of this directory.
+/// The directory of all join files. [`path`] replaces each `/` in a node's name, so that every join file is in this
+/// directory.
 const DIRECTORY: &str = "/etc/tandem";
 const FORMAT: u32 = 1;
 /// Seconds for which a join file is valid.
@@ -25,10 +26,11 @@ const CLOCKS_DIFFER: u64 = 3_600;
 #[derive(Serialize, Deserialize)]
 pub(crate) struct JoinFile {
     format: u32,
-    /// The command that wrote the file, so that a setup's join file is not taken for a rotation's.
+    /// The command that wrote the file. It distinguishes the join file of a CA rotation from that of a setup.
     kind: String,
-    /// Name of the node that uses the join file. `from` is the node that wrote it.
+    /// Name of the node that uses the join file.
     pub(crate) node: String,
+    /// Name of the node that wrote the join file.
     pub(crate) from: String,
     made: u64,
     certificate: String,

@@ -92,8 +92,8 @@ pub(crate) fn restart(here: &Here) -> Result<(), String> {
     serves
 }
 
-/// Withdraws the announcement of an interrupted restart. While it exists, a stop does not remove this node's member
-/// before the next start.
+/// Withdraws the announcement of an interrupted restart. If the announcement stayed, a stop would leave this node's
+/// member in etcd's member list.
 pub(crate) fn take_back(here: &Here) {
     let taken = attributes::tell(&here.context.programs, &here.node, &crate::decide::plan::Notice::RestartDone);
     if let Err(error) = taken {

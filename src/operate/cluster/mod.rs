@@ -95,14 +95,16 @@ pub enum Power {
 #[serde(default)]
 pub struct Etcd {
     pub version: String,
-    /// The cluster id in hexadecimal, as etcdctl shows it. So are `member_id` and `leader`.
+    /// The cluster id in hexadecimal, as etcdctl shows it.
     pub cluster_id: String,
+    /// The member id of this etcd in hexadecimal, as etcdctl shows it.
     pub member_id: String,
-    /// The leader's member id; `None` while there is no leader.
+    /// The leader's member id in hexadecimal; `None` while there is no leader.
     pub leader: Option<String>,
     pub term: u64,
-    /// The raft index of the last entry in this etcd's log. `applied` is the index of the last applied entry.
+    /// The raft index of the last entry in this etcd's log.
     pub index: u64,
+    /// The raft index of the last entry that this etcd has applied.
     pub applied: u64,
     pub learner: bool,
     pub db_bytes: u64,
@@ -144,8 +146,9 @@ pub struct Collected {
     pub pacemaker: Option<String>,
     /// The machine's UUID (`/sys/class/dmi/id/product_uuid`).
     pub dmi_uuid: Option<String>,
-    /// Free space of the file system that contains etcd's data dir. `size_bytes` is the size of that file system.
+    /// Free space of the file system that contains etcd's data dir, in bytes.
     pub free_bytes: Option<u64>,
+    /// Size of the file system that contains etcd's data dir, in bytes.
     pub size_bytes: Option<u64>,
     pub certificates: Vec<Certificate>,
     /// The last results of the fence devices that ran on the collecting node.

@@ -21,8 +21,9 @@ const NAME: &str = "tandem-collected";
 /// Largest value of the attribute, in bytes, because it goes through Corosync and is passed as an argument. A larger value is shortened.
 const LIMIT: usize = 48 * 1024;
 
-/// Longest text in a published value, in bytes. Numbers are limited to `EXACT` (2^53), up to which JSON readers are exact.
+/// Longest text in a published value, in bytes.
 const TEXT_LIMIT: usize = 1024;
+/// Largest number in a published value, 2^53. JSON readers represent integers up to this one exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Largest accepted difference between the clocks of two nodes, in seconds.

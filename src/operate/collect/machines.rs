@@ -12,8 +12,8 @@ use crate::records::events::{Event, Repeat, Type, reason};
 
 /// Time after which the collector reports a pending replacement of a Machine again, in milliseconds.
 const AGAIN: u64 = 24 * 60 * 60 * 1000;
-/// Period of the queries to OpenShift's API about Machines if `machine_hooks` is off, in seconds. The collector runs every 30 s. It
-/// queries in the first [`SLOT`] seconds of a period, which is once or twice.
+/// Period of the queries to OpenShift's API about Machines if `machine_hooks` is off, in seconds. The collector,
+/// which runs every 30 s, queries in the first [`SLOT`] seconds of each period. That is one query or two.
 const EVERY: u64 = 300;
 const SLOT: u64 = 45;
 

@@ -33,7 +33,7 @@ struct Status<'a> {
     written: Option<&'a str>,
 }
 
-/// The part of the last observation that the next one compares itself with.
+/// The part of the last observation with which the collector compares the next observation.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Before {

@@ -12,7 +12,8 @@ use crate::records::events::{Event, Type, reason};
 
 /// Seconds after which the facts that a collector published are stale.
 pub const STALE_AFTER: u64 = 300;
-/// The seconds before a certificate's expiry at which it is reported, each with the severity of that event.
+/// Times before a certificate's expiry at which an event reports the certificate, in seconds, each with the event's
+/// severity.
 const CERTIFICATE_STEPS: [(u64, Type); 2] = [(30 * DAY, Type::Warning), (7 * DAY, Type::Error)];
 const DAY: u64 = 24 * 60 * 60;
 

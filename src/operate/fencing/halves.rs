@@ -16,8 +16,9 @@ use crate::operate::health::words::rfc3339;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Half {
-    /// The node that is fenced. `by` is the node that fences it.
+    /// The node that is fenced.
     pub node: String,
+    /// The node that fences the other one.
     pub by: String,
     /// The last recorded test of this half; `None` if there is none, or if only the other node has the record.
     pub test: Option<Record>,
@@ -36,13 +37,14 @@ impl Half {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Halves {
-    /// The node that collected these halves.
+    /// Name of the node that collected the information about both halves.
     pub here: String,
     pub halves: Vec<Half>,
 }
 
 impl Halves {
-    /// Returns both halves as this node knows them. Only for the half in which it fences does it have the test's record.
+    /// Returns both halves as this node knows them. The half in which this node fences includes the record of the
+    /// last test. The other half does not, because the other node stores that record.
     pub fn here(cluster: &Cluster) -> Result<Self, Failure> {
         let here = cluster.here.as_str();
         let configuration = with_node(cluster, here)?;

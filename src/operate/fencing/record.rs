@@ -27,8 +27,9 @@ pub fn tests_of_this_node() -> FencingTests {
 pub struct Record {
     /// The time at which the operator started the test, in RFC 3339.
     pub at: String,
-    /// The node that was fenced. `by` is the node that fenced it.
+    /// The node that was fenced.
     pub node: String,
+    /// The node that fenced the other one.
     pub by: String,
     pub passed: bool,
     /// The reason why the test failed; `None` if it passed.

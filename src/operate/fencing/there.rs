@@ -24,8 +24,9 @@ const NOT_THERE: i32 = 255;
 #[derive(Clone, Copy, Debug)]
 pub struct There<'a> {
     pub programs: &'a Programs,
-    /// The destination for ssh, `[USER@]HOST`. `name` is the node's name in the cluster.
+    /// The destination for ssh, `[USER@]HOST`.
     pub host: &'a str,
+    /// The other node's name in the cluster.
     pub name: &'a str,
     pub resource: Option<&'a str>,
 }

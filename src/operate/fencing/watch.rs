@@ -65,8 +65,9 @@ struct Marks {
     off: Option<Duration>,
     told: Option<Duration>,
     on: Option<Duration>,
-    /// True if the fenced node was once missing among Corosync's members. `no_voter` is true if it was once missing among etcd's voters.
+    /// True if the fenced node was once missing among Corosync's members.
     away: bool,
+    /// True if the fenced node was once missing among etcd's voters.
     no_voter: bool,
     member: Option<Duration>,
     learner: Option<Duration>,
@@ -278,7 +279,8 @@ fn started_there(cluster: &Cluster, node: &str) -> Option<Started> {
     Some((start.last_change, start.call))
 }
 
-/// Returns whether Pacemaker has started etcd on `node` again since the start `before`, and that etcd votes.
+/// Returns whether Pacemaker has started etcd on `node` after its earlier start `before`, and etcd on `node` votes
+/// now.
 fn has_started_again(cluster: &Cluster, node: &str, before: Option<Started>) -> bool {
     let started = started_there(cluster, node);
     let votes = voters_of(cluster).is_some_and(|voters| voters.contains(node));

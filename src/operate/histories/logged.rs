@@ -7,12 +7,12 @@ use prost::bytes::Bytes;
 use crate::adapters::data_dir::{Keys, Logged, Request};
 use crate::operate::failure::Failure;
 
-/// The keys of a stored database that etcd's write-ahead log changes afterwards, as the database has them.
+/// The stored database's state of those keys that later entries of etcd's write-ahead log change.
 #[derive(Debug, Default)]
 pub(super) struct Base {
     /// The keys that exist in the database.
     pub(super) existing: BTreeSet<Bytes>,
-    /// The keys that have each lease which the write-ahead log revokes, by lease id.
+    /// The keys attached to each lease that the write-ahead log revokes, by lease id.
     leased: BTreeMap<i64, BTreeSet<Bytes>>,
 }
 
@@ -55,8 +55,8 @@ impl Base {
         Ok(base)
     }
 
-    /// Calls `take` with each change that the write-ahead log's requests `above` make, in their order. The flag is true
-    /// if the change certainly happened.
+    /// Calls `take` with each change that the requests in `above` make, in their order. These requests are in etcd's
+    /// write-ahead log only. The flag is true if the change certainly happened.
     pub(super) fn steps(&mut self, above: &[Logged], mut take: impl FnMut(Step<'_>, bool)) {
         for logged in above {
             let is_certain = !logged.is_conditional;

@@ -19,8 +19,8 @@ pub use self::changed::{InOther, Key, Kind};
 pub use self::fork::Fork;
 pub use self::live::Live;
 
-/// Largest number of earlier revisions at which a running etcd's keys are read. Each reading precedes a change that the
-/// other history lacks.
+/// Largest number of earlier revisions at which the keys of a running etcd are read. Each is the highest revision
+/// that the two histories may share after the readings so far.
 const EARLIER_STATES: usize = 8;
 
 /// The etcd history with which another one is compared: that of a stored data dir or of a running etcd.
@@ -34,8 +34,9 @@ pub enum Other {
 #[derive(Debug)]
 pub struct Difference {
     pub fork: Fork,
-    /// The last revision of the first of the compared histories; `other_revision` is that of the other one.
+    /// The last revision of the first of the two compared histories.
     pub revision: u64,
+    /// The last revision of the other compared history.
     pub other_revision: u64,
     /// The revision to which the other history was compacted; `None` if it is a running etcd.
     pub other_compacted: Option<u64>,
@@ -83,8 +84,8 @@ pub fn compare(history: &Keys, other: &Other, prefix: &[u8]) -> Result<Differenc
     Ok(Difference { fork, revision, other_revision, other_compacted, is_complete, is_proven, changed })
 }
 
-/// Returns the newest revision that both histories certainly share, from the note that Tandem keeps with a stored
-/// history. Returns `None` without such a note.
+/// Returns the newest revision that both histories certainly share, from the file `tandem-history.json` in given-up
+/// data. Returns `None` if neither history has that revision.
 fn noted(history: &Keys, other: &Other) -> Option<u64> {
     let of = |keys: &Keys| keys.noted()?.alone_revision;
     let other = match other {

@@ -107,7 +107,8 @@ impl LoneBooter {
         Ok((look, pause))
     }
 
-    /// Returns the pause before the next observation. It is shorter than `pause` if the peer will have been off long enough earlier.
+    /// Returns the pause before the next observation. It is shorter than `pause` if the peer's time off reaches the
+    /// required time before `pause` is over.
     fn next_look(&self, context: &Context, pause: Duration) -> Duration {
         let wait = Duration::from_secs(context.params.lone_boot.wait_s);
         let lasted = self.off.lasted(now()).map(|(lasted, age)| lasted + age);
@@ -253,7 +254,8 @@ fn says_the_same(last: &Reason, because: &Reason) -> bool {
     }
 }
 
-/// Returns the release of the etcd that last wrote the data. It is read from the container of that etcd, which still exists.
+/// Returns the release of the etcd that last wrote the data. It is read from that etcd's container, which exists even
+/// while etcd is stopped.
 fn release(context: &Context) -> Fact<Version> {
     match podman::inspect(&context.programs, &context.params.name) {
         Ok(Some(container)) => image_versions::read(&container.image).map_or_else(

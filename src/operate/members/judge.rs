@@ -67,7 +67,8 @@ pub struct PlannedStep {
 
 /// The reason why a change cannot take its lock in etcd.
 pub(super) const NO_SPACE: &str = "etcd raises the alarm NOSPACE, and takes no write, not even the lock of a change";
-/// The commands after which a change can take its lock again, for the reason [`NO_SPACE`].
+/// The commands that free space in etcd. After them a change of the members can take its lock, which [`NO_SPACE`]
+/// prevented.
 pub(super) const FREE_SPACE: &str =
     "'etcdctl compact REVISION', 'etcdctl defrag --cluster' and 'etcdctl alarm disarm', then the same again";
 /// Bytes of etcd's database that are copied to a new member in a second, over a network of one gigabit.
@@ -321,8 +322,8 @@ pub(super) fn called<'a>(membership: &'a Membership, name: &str) -> Result<&'a M
     })
 }
 
-/// Returns the number of voters that a replacement aims at, if the operator gave none. While the old member and its replacement both
-/// vote, that is one less than the present voters.
+/// Returns the number of voters that the cluster is to have after a replacement, if the operator typed no number.
+/// While the old member and its replacement both vote, that is one less than the present voters.
 pub(super) fn wanted(membership: &Membership, old: Option<&Member>, new: &Newcomer) -> usize {
     let votes = |member: Option<&Member>| member.is_some_and(|member| !member.is_learner);
     let newcomer = membership.at(&new.peer_url).filter(|newcomer| old.is_some_and(|old| old.id != newcomer.id));

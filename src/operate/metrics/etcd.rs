@@ -94,7 +94,7 @@ fn alarms(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// Writes how often a node's data continued without the other node's, from the attribute in which the agent counts.
+/// Writes how often a node's data continued without the other node's data. The agent counts this in a node attribute.
 fn forks(page: &mut Page, cluster: &Cluster) {
     let Some(configuration) = cluster.configuration.known() else { return };
     for (node, attributes) in &configuration.permanent {

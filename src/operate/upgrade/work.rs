@@ -198,8 +198,8 @@ impl<'a> Work<'a> {
         Ok(outdated.chain(named).chain(restarts).collect())
     }
 
-    /// Returns the nodes on which an agent before this version started etcd. Pacemaker would restart all of them at once if the image
-    /// changed.
+    /// Returns the nodes on which an older version of the agent started etcd. Pacemaker would restart these etcds at
+    /// once if the image changed.
     fn outdated(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         if self.context.deployment.image == self.order.image {
             return Ok(Vec::new());

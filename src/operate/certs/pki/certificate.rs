@@ -22,14 +22,16 @@ pub struct Certificate {
     pub der: Vec<u8>,
     pub subject: String,
     pub issuer: String,
-    /// The subject's name in DER, because trust compares these bytes. `issuer_der` is that of the issuer.
+    /// The subject's name in DER, because trust compares these bytes.
     pub subject_der: Vec<u8>,
+    /// The issuer's name in DER, because trust compares these bytes.
     pub issuer_der: Vec<u8>,
     common_name: Option<String>,
     /// The DNS names and addresses in the certificate's subject alternative name.
     pub names: Vec<String>,
-    /// The time from which the certificate is valid, in seconds since 1970. `ends` is the time until which it is valid.
+    /// The time from which the certificate is valid, in seconds since 1970.
     pub begins: u64,
+    /// The time until which the certificate is valid, in seconds since 1970.
     pub ends: u64,
     pub is_ca: bool,
     pub for_servers: bool,

@@ -203,15 +203,16 @@ impl Files {
         Ok(Some(from(CA_KEY)??))
     }
 
-    /// Returns the CA that issues this node's certificates now: the issuer of the present one. The other node already
-    /// trusts the certificates of this CA.
+    /// Returns the CA that issues this node's certificates now, which is the issuer of the present certificate. The
+    /// other node already trusts this CA.
     pub fn issuing(&self) -> Result<Authority, Failed> {
         let shown = self.leaf(Leaf::Etcd)?.map(|leaf| leaf.issuer_der);
         let next = self.next()?.filter(|next| Some(&next.certificate().subject_der) == shown.as_ref());
         next.map_or_else(|| self.authority(), Ok)
     }
 
-    /// Replaces the certificate of `leaf` with one from `authority`. A usable key stays, so that one rename is enough.
+    /// Replaces the certificate of `leaf` with one from `authority`. Keeps a usable key, so that only one file is
+    /// replaced.
     pub fn renew(&self, leaf: Leaf, authority: &Authority, holder: &Holder, now: u64) -> Result<(), Failed> {
         let there = self.read(leaf.key())?.filter(|key| authority::public_key(key).is_ok());
         let Some(key) = there else { return self.renew_with_new_key(leaf, authority, holder, now) };

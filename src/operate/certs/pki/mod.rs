@@ -29,8 +29,9 @@ pub const ETCD_KEY: &str = "etcd.key";
 /// Name of the file with the client certificate for `etcdctl`.
 pub const CLIENT_CERT: &str = "client.crt";
 pub const CLIENT_KEY: &str = "client.key";
-/// Name of the file with the new CA's certificate during a CA rotation. [`NEXT_KEY`] is the file with its key.
+/// Name of the file with the new CA's certificate during a CA rotation.
 pub const NEXT_CERT: &str = "next.crt";
+/// Name of the file with the new CA's key during a CA rotation.
 pub const NEXT_KEY: &str = "next.key";
 /// The etcd user in etcdctl's client certificate, which counts if etcd's auth is enabled.
 pub const CLIENT: &str = "root";

@@ -308,7 +308,8 @@ pub fn is_fresh(files: &Files, now: u64) -> Result<bool, Failed> {
 }
 
 /// Makes `next` the new CA of the CA rotation on this node. Returns true if this node already trusts only `next`, so
-/// that nothing is left to do. If a new CA was adopted before and is trusted, it counts as an old one afterwards.
+/// that nothing is left to do. Replaces another new CA that was adopted before. If this node already trusts the
+/// replaced CA, it counts as an old CA from then on.
 pub fn adopt(files: &Files, next: &Authority) -> Result<bool, Failed> {
     let there = files.next()?;
     let subject = |authority: &Authority| authority.certificate().fingerprint.clone();

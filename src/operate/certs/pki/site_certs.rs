@@ -172,8 +172,8 @@ fn trusted_by_both(chain: &[Certificate], address: IpAddr, bundle: &[Certificate
     is_trusted(chain, bundle, Use::Client, now)
 }
 
-/// Checks that the other node trusts the chain. Only the names of its trusted CAs are known, so the check uses those of
-/// this node's CAs that have such a name.
+/// Checks that the other node trusts the chain. Only the names of the CAs that the other node trusts are known. The
+/// check therefore uses the CAs of this node that have these names.
 fn trusted_there(
     chain: &[Certificate],
     cert: &str,

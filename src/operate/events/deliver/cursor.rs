@@ -6,7 +6,8 @@ use crate::records::events::{Event, KEPT, Type};
 
 /// Age up to which a new recipient still gets past events, in milliseconds.
 const AT_FIRST: u64 = 60 * 60 * 1000;
-/// Seconds until the next attempt after a first failure. The pause doubles with each failure, up to [`LONGEST_PAUSE`].
+/// Seconds until the next attempt after a first failure. Each further failure doubles the pause, up to
+/// [`LONGEST_PAUSE`].
 const FIRST_PAUSE: u64 = 15;
 const LONGEST_PAUSE: u64 = 300;
 
@@ -16,8 +17,9 @@ const LONGEST_PAUSE: u64 = 300;
 pub struct Cursor {
     /// The sequence number of the last event that was delivered to the recipient.
     pub brought: u64,
-    /// The count of events that will never be delivered. `lost_untold` is the part of them that was not reported to the recipient yet.
+    /// Number of events that will never be delivered to the recipient.
     pub lost: u64,
+    /// Number of undeliverable events that were not yet reported to the recipient.
     pub lost_untold: u64,
     /// Number of failed attempts in a row.
     pub failures: u32,

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::adapters::ssh;
 
-/// Exit code of `tandem fencing update` if the operator must do more. It counts as success, because this node reports that too.
+/// Exit code of `tandem fencing update` if the operator must do more. From the other node it counts as success,
+/// because this node's report lists the same things to do.
 const DEGRADED: i32 = 3;
 
 /// Runs `tandem fencing update` with the arguments `words` on the other node. `password` is sent on standard input, and needs

@@ -145,8 +145,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Changes the password in the file and options in the CIB, one after the other. In between, the old options or the second line of
-    /// the file still work.
+    /// Changes the password in the file and options in the CIB, one after the other. Between the two changes, either
+    /// the old options or the second line of the file still work.
     fn both(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
         self.proven(Some(new))?;
         self.stage_on_both(new, path, "the other options")?;
@@ -335,8 +335,8 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure(format!("the password file {} cannot be changed: {error}", path.display()))
 }
 
-/// Returns the error for a BMC that did not prove the new password. `answer` is the result of the change itself. Without `is_refused`,
-/// the BMC did not respond afterwards, and may have the new password.
+/// Returns the error for a BMC that did not prove the new password. `answer` is the result of the change itself. If
+/// `is_refused` is false, the BMC did not respond after the change, and may have the new password.
 fn not_seen_changed(answer: Result<(), String>, why: &str, is_refused: bool, node: &str, path: &Path) -> String {
     let path = path.display();
     match answer {

@@ -21,7 +21,7 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    /// Returns whether the command may still set the deletion hook of the learner's Machine, so that it observes the members once more.
+    /// Returns whether the command has set the deletion hook of the learner's Machine less often than it may.
     pub(super) fn may_be_put_on(&self) -> bool {
         self.put_on < TRIES
     }

@@ -115,7 +115,7 @@ fn is_free(new: &Newcomer, membership: &Membership, old: Option<&Member>) -> Res
     Ok(())
 }
 
-/// Returns the number of voters that the change aims at, if the operator gave none.
+/// Returns the number of voters that the cluster is to have after the change, if the operator typed no number.
 pub(super) fn wanted(membership: &Membership, meant: &Meant) -> usize {
     match &meant.wish {
         Wish::Replace { old: Some(old), new } => judge::wanted(membership, membership.member(*old), new),

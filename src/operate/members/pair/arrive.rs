@@ -111,8 +111,9 @@ impl Work {
         Ok(Took::Over(format!("{} has its certificates, etcd's image and pcsd", new.name)))
     }
 
-    /// Sets `system_uuid` of the new node's fence device, once the new machine's firmware and its BMC have reported the same UUID. The
-    /// BMC's report alone is no proof, because the BMC at that address may be another machine's.
+    /// Sets `system_uuid` of the new node's fence device, once the new machine's firmware and its BMC have reported
+    /// the same UUID. The BMC's report alone is no proof, because the BMC at that address may control another
+    /// machine.
     fn tie(&self, look: &Look, new: &str, own: Option<&str>) -> Result<(), Failure> {
         let Some(device) = look.devices(new).into_iter().find(|device| is_ours(device)) else { return Ok(()) };
         if device.resource.parameters.contains_key("system_uuid") {

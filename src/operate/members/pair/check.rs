@@ -101,8 +101,8 @@ impl Work {
     }
 }
 
-/// Returns the reason why the BMC of the node `new` cannot be used, as `here` found it; `None` if it can. `own` is the system UUID of
-/// `here`.
+/// Returns the reason why the node `here` cannot use the BMC of the node `new`; `None` if it can. `own` is the system
+/// UUID of `here`.
 fn fault(new: &str, here: &str, own: Option<&str>, seen: &Examined) -> Option<String> {
     if let Some(why) = &seen.note.failure {
         return Some(format!(

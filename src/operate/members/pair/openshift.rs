@@ -17,8 +17,9 @@ impl Work {
         ask(&api(old, &look.context)?)
     }
 
-    /// Checks before a member change that OpenShift's API is usable and has the old node's objects. If the operator has declared the old
-    /// node off, an API that does not answer for lack of etcd is checked later.
+    /// Checks before a member change that OpenShift's API is usable and has the old node's objects. If the operator
+    /// has declared the old node off and the API does not answer because etcd does not serve, the check is done
+    /// later.
     pub(super) fn check_objects(&self, look: &Look) -> Result<(), Failure> {
         if self.change.kind != Kind::Replace {
             return Ok(());
@@ -160,8 +161,8 @@ mod tests {
         assert!(why.starts_with("OpenShift's API is of no use here"), "{why}");
     }
 
-    /// Asserts that no objects of a running machine are saved. Saved objects are deleted later, and those of a running machine may be the
-    /// new machine's.
+    /// Asserts that no objects of a running machine are saved. Saved objects are deleted later, and the running
+    /// machine may be the new one.
     #[test]
     fn nothing_is_saved_of_a_machine_that_runs_and_an_old_one_that_comes_back_stays_out() {
         let node1 = Node1::new();

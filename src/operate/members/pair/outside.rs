@@ -148,8 +148,8 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Takes the member-change lock with the text `own`. A lock with that text is left from an interrupted command and is kept. A lock
-    /// with the text `before` is taken over.
+    /// Takes the member-change lock with the text `own`. A lock that already has this text was left by an interrupted
+    /// command, and is used. A lock with the text `before` gets the new text.
     fn begin(
         terms: &'a Terms,
         talk: &'a dyn Talk,

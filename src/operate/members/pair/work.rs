@@ -60,8 +60,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Takes the member-change lock, or continues with it if this same change has it already. Returns the rule that forbids the change if
-    /// another one has the lock.
+    /// Takes the member-change lock, or continues if this change already has the lock. Returns the rule that forbids
+    /// the change if another change has the lock.
     pub(super) fn begin(change: &Change, terms: &Terms, talk: &dyn Talk) -> Result<Result<Self, Forbidden>, Failure> {
         let lock = change::open_lock()?;
         if !ofd_lock::try_take(&lock)? {

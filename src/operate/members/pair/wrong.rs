@@ -18,7 +18,7 @@ pub(super) struct Known<'a> {
     pub(super) nodes: Vec<String>,
     /// This node's addresses on Corosync's links other than the first.
     pub(super) links: Vec<IpAddr>,
-    /// The addresses, on the same links, of the node that leaves.
+    /// The addresses of the node that leaves, on Corosync's links other than the first.
     pub(super) links_of_old: Vec<IpAddr>,
     /// The peer port of the pair's etcd.
     pub(super) peer_port: u16,
@@ -193,8 +193,8 @@ impl Known<'_> {
     }
 }
 
-/// Returns `pcmk_delay_base` for a new fence device: the old device's, or else a value that differs enough from that of the node that
-/// stays (`here`).
+/// Returns `pcmk_delay_base` for a new fence device. It is the value of the old device, or else a value that differs
+/// enough from that of the node that stays (`here`).
 pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
     use crate::adapters::pacemaker::duration::millis;
     if let Some(old) = old {

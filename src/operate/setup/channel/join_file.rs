@@ -32,8 +32,9 @@ pub struct Join {
     pub tandem: String,
     /// Time at which the join file was written, in seconds since 1970 by the writing node's clock.
     pub made_at: u64,
-    /// Name of the node that uses the join file. `from` is the node that wrote it and drives the setup.
+    /// Name of the node that uses the join file.
     pub node: String,
+    /// Name of the node that wrote the join file and drives the setup.
     pub from: String,
     pub description: Description,
     pub is_dry: bool,

@@ -35,8 +35,8 @@ pub struct Patience {
     pub silence: Duration,
     pub beat: Duration,
     pub handshake: Duration,
-    /// Time for which a wrong key or a port in use is tolerated. An end that was cut off earlier may not have noticed
-    /// it yet.
+    /// Time for which a wrong key or a port in use is tolerated. Either may come from an earlier connection, if one
+    /// end has not yet noticed that it broke.
     pub leftover: Duration,
 }
 

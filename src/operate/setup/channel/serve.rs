@@ -36,7 +36,8 @@ pub enum Serving {
 }
 
 /// Waits until `end` for the node that drives the setup to connect, and carries out its requests. Returns whether the
-/// setup ended well, and its result in words. Before the connection, an error of `still` ends the wait.
+/// setup ended well, and its result in words. An error of the function `still`, which is called until the connection,
+/// ends the wait.
 pub fn serve(
     at: SocketAddr,
     join: &Join,

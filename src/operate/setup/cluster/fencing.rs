@@ -14,9 +14,9 @@ pub(crate) const DELAYS: [&str; 2] = ["10s", "1s"];
 /// Name and default value of the fence agent's option `race_delay`.
 const RACE_DELAY: [&str; 2] = ["race_delay", "10"];
 pub(super) const AGENT: &str = "fence_redfish_rs";
-/// Default timeout in seconds of Pacemaker's fencer for a fence agent. `BESIDE_A_RACE` is the longest time that the
-/// agent needs in addition to `race_delay`.
+/// Default timeout in seconds of Pacemaker's fencer for a fence agent.
 const FENCERS_PATIENCE: u64 = 60;
+/// Longest time in seconds that the fence agent needs in addition to `race_delay`.
 const BESIDE_A_RACE: u64 = 35;
 const PASSWORD_FILE: &str = "password_file";
 // Titles of the steps.

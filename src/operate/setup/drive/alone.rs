@@ -15,8 +15,9 @@ use crate::os::clock;
 #[derive(Debug)]
 pub struct Alone {
     pub warnings: Vec<String>,
-    /// A sentence for each fault of this node. If there is a fault, `steps` is empty.
+    /// A sentence for each fault of this node.
     pub faults: Vec<String>,
+    /// The steps that 'tandem setup join' would perform on this node; empty if the node has a fault.
     pub steps: Vec<Shown>,
 }
 

@@ -86,7 +86,8 @@ impl<T: Talk> Drive<'_, T> {
         Ok((judge::both(&self.description, seen), theirs))
     }
 
-    /// Returns the facts of the other machine. Also returns by how many milliseconds its clock is ahead of this one's.
+    /// Returns the facts of the other machine, and the milliseconds by which the other machine's clock is ahead of
+    /// this machine's clock.
     pub(super) fn look_there(&self, other: &dyn Machine) -> Result<(Facts, i64), Refusal> {
         self.talk.progress(&format!("looks at {}", other.name()));
         let theirs = other.look()?;

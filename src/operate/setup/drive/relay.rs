@@ -6,7 +6,7 @@ use crate::operate::failure::Failure;
 use crate::operate::setup::channel::Call;
 use crate::operate::talk::{self, Progress};
 
-/// The receivers of a setup's messages: the operator at this node and, if a call exists, the operator at the other
+/// The receivers of a setup's messages: the operator at this node and, if `call` is set, the operator at the other
 /// node.
 #[derive(Debug)]
 pub struct Relay<'a> {

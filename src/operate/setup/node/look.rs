@@ -107,8 +107,8 @@ pub fn is_described(description: &Description) -> Option<usize> {
     which(description, &host, &addresses())
 }
 
-/// Returns the index of the node that has one of `addresses`, because two machines never share one. Otherwise compares the host name, so
-/// that a wrong address is reported as a wrong address.
+/// Returns the index of the node that has one of `addresses`, because two machines never share one. If no node has
+/// one, returns the node with the host name `host`, so that a wrong address is reported as a wrong address.
 fn which(description: &Description, host: &str, addresses: &[IpAddr]) -> Option<usize> {
     let by_address = description.nodes.iter().position(|node| addresses.contains(&node.address));
     by_address.or_else(|| description.nodes.iter().position(|node| is_called(host, &node.name)))

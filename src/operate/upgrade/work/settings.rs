@@ -78,8 +78,8 @@ impl Work<'_> {
         node::takes(self.order.resource.as_deref(), self.pairs())
     }
 
-    /// Returns the command that restores the previous settings; `None` if they are equal. The resource keeps the previous values until
-    /// the last step.
+    /// Returns the command that restores the previous settings; `None` if the new settings equal the previous ones.
+    /// The resource keeps the previous values until the last step.
     pub(super) fn settings_of_before(&self, cluster: &Cluster) -> Option<String> {
         let written = self.written(cluster).ok()?;
         let of_before =
@@ -103,8 +103,9 @@ impl Work<'_> {
         to_do
     }
 
-    /// Gives a node the new settings and starts its etcd with them. Stops etcd first, because Pacemaker would immediately restart it for
-    /// changed parameters. A node from which an interrupted command banned etcd stays without it until then.
+    /// Stops etcd on a node, gives the node the new settings, and starts etcd with them. etcd must be stopped first,
+    /// because Pacemaker restarts a running etcd at once if its parameters change. A ban from the node that an
+    /// interrupted command left is lifted only after the settings are written.
     fn gives(&mut self, name: &str) -> Result<(), Failure> {
         let cluster = self.look()?;
         if self.has(&self.written(&cluster)?, name) {
@@ -130,8 +131,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes the new settings to the resource's parameters, for both nodes. Restarts nothing, because each node has them already as its
-    /// own.
+    /// Writes the new settings to the resource's parameters, for both nodes, and deletes the settings of single
+    /// nodes. Restarts nothing, because each etcd already runs with these values.
     fn holds_on_both(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let began = Deadline::after(self.end.left());
         let written = self.written(cluster)?;

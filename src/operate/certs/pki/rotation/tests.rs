@@ -313,7 +313,7 @@ fn old() -> RotationSeen {
     ports(["old"; 2], [OLD; 2])
 }
 
-/// Returns a fake etcd that trusts both CAs and still presents a certificate of the old one.
+/// Returns a fake etcd that trusts both CAs and presents a certificate of the old one.
 fn both() -> RotationSeen {
     ports(["old"; 2], [BOTH; 2])
 }
@@ -382,8 +382,8 @@ fn each_step_is_done_once_nothing_is_in_its_way() {
     }
 }
 
-/// Asserts that a certificate is issued again if it does not fit its key, although the new CA issued it. A command was
-/// interrupted between the two files.
+/// Asserts that a certificate is issued again if it does not fit its key, although the new CA issued it. Such a pair
+/// is left if a command is interrupted between writing the two files.
 #[test]
 fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
     let world = World::new();

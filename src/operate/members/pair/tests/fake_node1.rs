@@ -122,7 +122,7 @@ pub(super) fn seen() -> MembersSeen {
     }
 }
 
-/// Returns the Pacemaker state and the configuration of a cluster in which both are known.
+/// Returns the Pacemaker state and the configuration of `cluster`. Panics if either is unknown.
 pub(super) fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuration) {
     match (&mut cluster.pacemaker, &mut cluster.configuration) {
         (Fact::Known(pacemaker), Fact::Known(configuration)) => (pacemaker, configuration),
