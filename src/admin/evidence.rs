@@ -137,8 +137,8 @@ fn node_of(evidence: &Evidence, id: MemberId) -> String {
     answered.or(listed).cloned().unwrap_or_else(|| format!("{id:x}"))
 }
 
-/// Returns in words which node is the configured primary, and when leadership moves to it or why not. Returns `None` if there is nothing
-/// to report.
+/// Returns in words which node is the configured primary, and when leadership moves to that node, or why it does not.
+/// Returns `None` if there is nothing to report.
 fn leadership(evidence: &Evidence) -> Option<String> {
     let primary = evidence.leading.as_ref()?.primary.as_ref();
     let peer = evidence.peer_name();
@@ -151,8 +151,8 @@ fn leadership(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// Returns in words which node's history continues after both ran standalone, by the parameters of both nodes. Returns `None` if none is
-/// configured.
+/// Returns in words which node's history continues after both nodes ran standalone, according to the parameters of
+/// both nodes. Returns `None` if no history is configured.
 fn kept_history(evidence: &Evidence) -> Option<String> {
     let (primary, peer) = (evidence.preferred()?, evidence.peer_name());
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());

@@ -90,8 +90,8 @@ impl Report for Explanation {
     }
 }
 
-/// Returns the reason with which the agent would stop waiting if nothing changes. `crm_mon` shows that reason then. Returns `None` if the
-/// agent does not wait, or if the reason is the same.
+/// Returns the reason that the agent would report, and `crm_mon` show, if it waited in vain until its deadline.
+/// Returns `None` if the agent does not wait, or if the present reason would not change.
 fn after_waiting(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Reason> {
     if !plan.effects.is_empty() || !matches!(plan.next, Next::Reobserve { .. }) {
         return None;
@@ -134,8 +134,8 @@ mod tests {
     use crate::base::Fact;
     use crate::decide::evidence::{BootState, Cause, Container, Etcd, HandOver, Leading, PeerAgent, PeerNode, Reach};
 
-    /// Returns evidence in which node1 leads and node2 is the configured primary. Two thirds of the delay before handing leadership over
-    /// are over.
+    /// Returns evidence in which node1 leads, node2 is the configured primary, and 18 s of the 60 s before a
+    /// hand-over have passed.
     fn with_a_primary() -> Evidence {
         let mut evidence = golden::recorded().evidence;
         let follower = Etcd::of_test(2, Some(1), &[1, 2], &[]);

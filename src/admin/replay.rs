@@ -24,7 +24,8 @@ pub(super) struct Arguments {
     quiet: bool,
 }
 
-/// Decides again from each recorded round, and prints it immediately, because a file may contain megabytes.
+/// Decides again from the evidence of each recorded decision. Prints each result immediately, because a file may
+/// contain megabytes.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let decisions = decision_log::read(&arguments.file)?;
     let mut different = 0;
@@ -49,7 +50,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if different == 0 { Ok(()) } else { Err(Failure(format!("{different} decisions differ from the recorded ones"))) }
 }
 
-/// Decides again from the evidence of `entry`. Returns both plans as text if today's differs from the recorded one.
+/// Decides again from the evidence of `entry`. Returns both plans as text if the new plan differs from the recorded
+/// plan.
 fn difference(entry: &Entry) -> Option<String> {
     let now = entry.decide_again();
     if now == entry.plan {

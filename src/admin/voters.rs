@@ -8,7 +8,8 @@ use crate::os::clock::Deadline;
 
 /// Longest time from the creation of etcd's resource in a new cluster until both members vote.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
-/// Longest wait for two voters when nothing had to be changed. It allows for one late answer, which does not mean that work is left.
+/// Longest wait for two voters in a dry run of `tandem setup`. It is long enough for one late answer of the cluster,
+/// so that a late answer does not count as a problem.
 pub(super) const A_LOOK: Duration = Duration::from_secs(15);
 const OFTEN: Duration = Duration::from_secs(1);
 

@@ -109,8 +109,8 @@ impl Named {
         Ok(Self { bundle, pair })
     }
 
-    /// Returns each file to replace with its new text, in the order of replacement: CAs, key, certificate. A reader of the new
-    /// certificate then finds its key and a CA that trusts it.
+    /// Returns each file to replace with its new text, in the order of replacement: CAs, key, certificate. A program
+    /// that reads the new certificate then already finds its key and its CA.
     fn places<'a>(&'a self, ca: &'a Path, server: &'a Pair) -> Vec<(&'a Path, &'a str)> {
         let bundle = self.bundle.iter().map(|bundle| (ca, bundle.text.as_str()));
         let pair = self.pair.iter().flat_map(|(cert, key)| {
@@ -145,8 +145,9 @@ struct Judged {
     restarts: bool,
 }
 
-/// Checks whether both nodes can serve with the operator's files. `own` returns the certificates that this node presents. `may_restart`
-/// fails if this node may not stop its etcd briefly. Each is called only if it matters.
+/// Checks whether both nodes can serve with the operator's files. `own` returns the certificates that this node
+/// presents. `may_restart` fails if this node may not stop its etcd briefly. Each of the two functions is called only
+/// if its result matters.
 fn judge(
     named: &Named,
     site: &Site,

@@ -82,7 +82,7 @@ impl Report for Collected {
 }
 
 impl Collected {
-    /// Returns the value of `result`. An error is added to the problems instead.
+    /// Returns the value of `result`. If it is an error, adds the error to the report's problems and returns `None`.
     fn noted<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(error.to_string())).ok()
     }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command, ValueHint};
 
-/// A hint of clap that no other argument has. It marks the arguments that are names of nodes. The next hint marks names of fence devices.
+/// The hint that marks arguments which are names of nodes. No other argument uses this hint of clap.
 const NODES: ValueHint = ValueHint::Hostname;
+/// The hint that marks arguments which are names of fence devices. No other argument uses this hint of clap.
 const DEVICES: ValueHint = ValueHint::Username;
 
 /// Marks each argument that is the name of a node or a fence device.

@@ -25,8 +25,8 @@ pub(super) struct WordArguments {
     pub(super) no_input: bool,
 }
 
-/// The confirmations that the present state needs. A needed `--accept-loss` or `--node-is-on` is refused earlier and so is never listed
-/// as missing.
+/// The confirmations that the present state needs. A command without a needed `--accept-loss` or `--node-is-on` is
+/// refused earlier, so that these options are never listed as missing.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) peer: String,

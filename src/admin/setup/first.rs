@@ -207,7 +207,8 @@ fn next(node: &str, other: &str) -> String {
     )
 }
 
-/// Returns the last step of the report, "two voters". In a dry run it contains the problems; otherwise these are faults of the whole run.
+/// Returns the last step of the report, "two voters". In a dry run, the step contains the problems that keep two
+/// members from voting. Otherwise, these problems are faults of the whole run.
 fn two_voters(node: &str, found: Option<&Result<(), Vec<String>>>, is_dry: bool) -> Shown {
     let missed = found.and_then(|found| found.as_ref().err()).filter(|_| is_dry);
     Shown {
