@@ -32,9 +32,9 @@ const BLOWS: &[(&str, Blow)] = &[
 ];
 /// The number of `monitor` calls that the bench measures for each agent.
 const MONITORS: usize = 9;
-/// The time that the bench waits after a promotion under the shell agent. Its `monitor`, which runs every 30 s, must
-/// read the member id first. A stop before that would remove a member that no longer exists. The bench does not
-/// measure this known fault.
+/// The time that the bench waits after a promotion under the shell agent. The shell agent's `monitor`, which runs
+/// every 30 s, must first read the new member id. If a stop came before that, the shell agent would remove a member
+/// that no longer exists. The bench does not measure this known fault.
 const SHELL_SETTLES: Duration = Duration::from_secs(40);
 
 /// The agent that the bench measures, and the recovery that it uses.

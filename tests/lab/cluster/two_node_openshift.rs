@@ -42,7 +42,7 @@ pub fn prepare(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Starts etcd on both nodes as kubelet runs static pods, in a cgroup of kubelet's.
+/// Starts etcd on both nodes as kubelet runs static pods, in one of kubelet's cgroups.
 pub fn start_static_pods(lab: &Lab) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let members = NODES.map(|node| format!("{node}=https://{}:2380", node.ip())).join(",");

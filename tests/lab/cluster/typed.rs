@@ -14,8 +14,8 @@ pub fn command_of(lab: &Lab, on: Node, id: &str) -> Result<String> {
     command_that_begins(lab, on, id, "")
 }
 
-/// Returns the first command for the problem `id` that begins with `begins`. Waits for it, because `tandem status` on
-/// `on` may report the problem several times.
+/// Returns the first command for the problem `id` that begins with `begins`, and waits until there is one. `tandem
+/// status` on `on` may report the same problem several times, with different commands.
 pub fn command_that_begins(lab: &Lab, on: Node, id: &str, begins: &str) -> Result<String> {
     let what = format!("status on {on} has a command '{begins}' for {id}");
     let found = eventually(&what, || find(lab, on, id, begins), |found| matches!(found, Ok(Some(_))))?;

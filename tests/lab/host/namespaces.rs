@@ -38,8 +38,8 @@ impl Host for Namespaces {
         if net::host_handle(lab, node).exists() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// Kills the processes of the host that survived the death of its pid 1. The lab may have lost the record of pid
-    /// 1 in a crash, or they belong to a program that `exec` started.
+    /// Kills the host's processes that survived the death of its pid 1. Such processes exist if the lab lost the
+    /// record of pid 1 in a crash, or if `exec` started them.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         let cgroup = cgroup(lab, node)?;
         let _ = fs::write(cgroup.join("cgroup.kill"), "1");

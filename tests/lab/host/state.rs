@@ -64,7 +64,7 @@ impl Lab {
         self.disk(node, "var-log").join("messages")
     }
 
-    /// Returns the directory that keeps the agent's decisions of the node that were replayed last.
+    /// Returns the directory with those decisions of the node's agent that were replayed last.
     pub fn taken_decisions(&self, node: Node) -> PathBuf {
         self.node_dir(node).join("decisions")
     }

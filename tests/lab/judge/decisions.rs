@@ -78,8 +78,8 @@ fn take_text(lab: &Lab, node: Node) -> Result<Vec<u8>> {
     host::take_files(lab, node, "tandem", "decisions-")
 }
 
-/// Checks that the first recorded decision is newer than the installed program. An older one would be another
-/// program's.
+/// Checks that the first recorded decision is newer than the installed program. Another program would have made an
+/// older decision.
 fn must_be_of_this_program(lab: &Lab, node: Node, records: &[u8]) -> Result<()> {
     let placed = fs::metadata(program(lab, node))?.ctime();
     let first = records.split(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok());

@@ -20,7 +20,7 @@ pub struct Header {
 /// A response of etcd: an acknowledged write, or a linearizable read. Its times count from the beginning of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The written key, which each try has for itself, or a description of the read.
+    /// The written key, or a description of the read. Each try of a write has a key of its own.
     pub key: String,
     pub began: Duration,
     pub ended: Duration,
@@ -38,8 +38,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Returns whether the store has the write at the revision with which it was acknowledged. At another revision
-    /// the key would be of another write.
+    /// Returns whether the store has the write at the revision with which it was acknowledged. If the key has another
+    /// revision, another write put it.
     fn has(&self, ack: &Ack) -> bool {
         self.keys.get(&ack.key) == Some(&ack.said.revision)
     }
@@ -61,15 +61,18 @@ impl Fork {
 
 /// Finds proof that two nodes took writes independently of each other, or that one node returned a stale response.
 ///
-/// Some clients send requests to one node only, and each node has such clients all the time. In one history every
-/// write has a revision of its own. A write that begins after another one was acknowledged has a higher revision,
-/// whichever node took either. Two nodes that take writes independently both continue to count from their last common
-/// revision. So, with the second write at the latest, they issue a revision twice, or one below an acknowledged one.
-/// That holds for any cluster ids, member ids and terms, because a forced new cluster may keep them. Where these
-/// differ, that is proof as well: there is one cluster, and its term never falls. A second history is not detected
-/// here if it begins above everything that the first one acknowledged. For that see [`beside`].
+/// In one history, every write has a revision of its own. A write that begins after another write was acknowledged
+/// has a higher revision, even if another node took it. Two nodes that take writes independently both continue to
+/// count from their last common revision. Each node always has clients that send requests to it only. After two
+/// writes at most, the nodes have therefore used one revision twice, or a later write has a lower revision.
 ///
-/// A lost acknowledged write is also detected here if its revision is issued again, because a history that forgot a
+/// This holds for equal cluster ids, member ids and terms, too, because a forced new cluster may keep them. Two
+/// cluster ids, or a term that falls, are proof as well.
+///
+/// This function does not detect a second history that begins above all revisions that the first one acknowledged.
+/// [`beside`] does.
+///
+/// It detects the loss of an acknowledged write if the write's revision is used again, because a history without that
 /// write is a second history.
 pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
     let mut found = Vec::new();

@@ -57,11 +57,11 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
     ),
 ];
-/// The message of a learner's etcd that ends, because its only voter dies while the learner starts. The agent tries
-/// the start again.
+/// The message of a learner's etcd that ends because the only voter dies while the learner starts. The agent then
+/// repeats the start.
 pub const JOINS_NOBODY: &str = "cannot fetch cluster info from peer urls";
-/// The end of an exit reason while both nodes return. The node's data is behind the other node's, so its start must
-/// wait for the other node. Pacemaker tries it again.
+/// The end of an exit reason while both nodes return. The node's data is older than the other node's, so etcd must
+/// start on the other node first. Pacemaker then repeats the start.
 pub const GOES_SECOND: &str = "'s etcd, which must start first";
 /// The messages that Pacemaker repeats while there are no fence devices.
 pub const NO_FENCING_YET: &[&str] = &["no STONITH resources", "or disable STONITH", "need STONITH"];
@@ -69,11 +69,11 @@ pub const NO_FENCING_YET: &[&str] = &["no STONITH resources", "or disable STONIT
 pub const BOTH_RETURN: &[&str] = &[JOINS_NOBODY, GOES_SECOND];
 
 /// The beginnings of the last message of an etcd, or another Go program, that ends by a fault. Such a message counts
-/// at any priority.
+/// as an error at any priority.
 const LAST_WORDS: [&str; 3] = ["\"level\":\"fatal\"", "\"level\":\"panic\"", "panic: "];
 /// The beginning of the last message of a Rust program that panics. No scenario may have one.
 const PANICKED: &str = "panicked at ";
-/// The beginnings of Tandem's lines that may be errors on the console, which shows no priorities.
+/// The beginnings of those lines of Tandem that may be errors on the console. The console shows no priorities.
 const TANDEMS: [&str; 2] = ["podman-etcd(", "fence_redfish_rs["];
 /// The largest number of errors that a failure shows.
 const SHOWN: usize = 12;

@@ -23,7 +23,7 @@ Rows before 2026-11-30 were taken over from a list that was written by hand.
 |---|---|---|---|---|
 ";
 
-/// One row of the file: a run, and what came of it.
+/// One row of the file of results: a run and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The scenario's name, or the words that repeat a series.

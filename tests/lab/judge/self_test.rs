@@ -144,7 +144,8 @@ fn link(number: u64, author: &str, revision: i64) -> Link {
     Link { number, author: author.to_owned(), revision }
 }
 
-/// Makes requests to the shared counter with the responses `deeds`, one request every ten milliseconds.
+/// Returns records of requests to the shared counter with the responses `deeds`. The requests begin ten milliseconds
+/// apart.
 fn steps(deeds: Vec<(Node, Deed)>) -> Vec<ChainStep> {
     let at = |place: usize, ms: u64| Duration::from_millis(10 * u64::try_from(place).unwrap_or(0) + ms);
     let step = |(place, (node, deed))| ChainStep { began: at(place, 0), ended: at(place, 5), node, deed };
@@ -199,7 +200,8 @@ fn hole() -> bool {
 }
 
 /// Returns whether a lost update of the shared counter is detected if both clients' writes got the same revision.
-/// That happens on two nodes that part at one point. Only the author differs.
+/// That happens if two nodes continue independently from one revision. The two values then differ only in their
+/// author.
 fn lost_update() -> bool {
     let (one, two) = (Node::One, Node::Two);
     let deeds = vec![swapped(one, 1, 2, 0), swapped(one, 2, 3, 2), swapped(two, 2, 3, 2)];
@@ -227,8 +229,9 @@ fn late_update() -> bool {
     wrong(deeds, &link(2, "node1", 3)).iter().any(|fault| fault.starts_with("an update on node2 from the past"))
 }
 
-/// Judges a run with a window that an operator gave up. Both nodes serve until 10 ms, and node 2 runs standalone
-/// until 30 ms. Then node 1 continues from its own data.
+/// Judges a run with the further write `more`, which ends with the store `there`. Both nodes serve until 10 ms. Then
+/// node 2 runs standalone until 30 ms, and an operator gives its writes up. After that, node 1 continues from its own
+/// data.
 fn judged(more: Ack, there: &[(&str, i64)]) -> Findings {
     let mut writes =
         vec![ack(Node::Two, "before", 0, 5, 2), ack(Node::Two, "alone", 15, 16, 3), ack(Node::One, "after", 40, 41, 3)];

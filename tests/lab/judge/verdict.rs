@@ -68,8 +68,9 @@ impl Records {
     }
 }
 
-/// Judges the records of a run. Writes in the window `given_up` need not exist in the end. But the earlier records
-/// must form one history with them, and one with the later records.
+/// Judges the records of a run. The writes in the window `given_up` may be missing in the end, but must form one
+/// history with the writes before them. The writes after the window must also form one history with the writes before
+/// it.
 pub fn findings(records: &Records, given_up: Option<Window>, ends: &[End]) -> Findings {
     let mut found = Findings::default();
     let mut kept = records.clone();
@@ -113,8 +114,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns an error that describes the first fault. Two histories come before lost writes, because they cause
-    /// them.
+    /// Returns an error that describes the first fault. Reports two histories rather than lost writes, because two
+    /// histories cause lost writes.
     pub fn must_be_good(&self) -> Result<()> {
         if let Some(fork) = self.forks.first() {
             let (first, second) = (tell(&fork.first), tell(&fork.second));

@@ -73,18 +73,19 @@ pub const SIXTEEN: Load = Load {
 
 /// The time-out for the first few hundred writes, before which no scenario measures anything.
 pub const FIRST_WRITES: Duration = Duration::from_secs(120);
-/// The number of acknowledged writes that show that a node takes writes again.
+/// The number of acknowledged writes after which a node counts as taking writes.
 const SOME_WRITES: usize = 5;
 /// The time after which a write without a response counts as failed. The client then tries another key through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
 /// The pause after a failed write. A refused connection fails at once, and would be tried again all the time.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// The size in bytes of a value that only fills the database. [`FILLERS`] such values are in flight.
+/// The size in bytes of a value that only fills the database.
 const FILLING: usize = 1 << 20;
+/// The number of parallel clients that fill the database.
 const FILLERS: u32 = 4;
 
-/// Fills the database with that many megabytes. etcd's log then holds them as well.
+/// Fills the database, and so etcd's log as well, with values of `megabytes` in total.
 pub fn fill(lab: &Lab, megabytes: u32) -> Result<()> {
     let network = File::open(net::client_handle(lab))?;
     let tls = etcd::tls(lab)?;
@@ -176,7 +177,7 @@ impl Writers {
         lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
     }
 
-    /// Waits until each node has acknowledged some writes that begin from now on. Scenarios need that for a good end.
+    /// Waits until each node has acknowledged some writes that began after this call.
     pub fn wait_on_each(&self) -> Result<()> {
         let moment = self.now();
         let has_some = |acks: &[Ack], node| {
@@ -319,8 +320,8 @@ async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// Runs a client that raises the shared counter (see [`chain`]) through one node only, and competes with the other node's client. The
-/// later one receives the present value, and tries again at once.
+/// Runs a client that raises the shared counter (see [`chain`]) through one node only, and competes with the other
+/// node's client. The slower client receives the present value, and tries again at once.
 async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);

@@ -124,9 +124,9 @@ pub struct ShutDown {
 /// The way in which Pacemaker ends on a node that stays up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Pacemaker ends in good order, while its node is in maintenance. With `cable` the node's cable is out for that
-    /// time, and then until the other node is cut. The maintenance ends before the other node is back if `over_alone`
-    /// is true, and otherwise afterwards.
+    /// Pacemaker ends in good order, while its node is in maintenance. With `cable`, the nodes are parted for that
+    /// time, and then until the power cut of the other node. If `over_alone` is true, the maintenance ends before the
+    /// other node is back, and otherwise afterwards.
     Maintenance {
         cable: Option<Duration>,
         over_alone: bool,
@@ -141,7 +141,8 @@ pub struct PacemakerEnds {
     /// The role of the node on which Pacemaker ends.
     pub left: Role,
     pub end: End,
-    /// The time from Pacemaker's end to the other node's power cut. With a pulled cable, its time comes before.
+    /// The time from Pacemaker's end to the other node's power cut. If the nodes are parted before the cut, this time
+    /// follows the time in [`End::Maintenance`].
     pub after: Duration,
     /// True if an operator then grants quorum to the node on which Pacemaker has returned.
     pub unblocked: bool,

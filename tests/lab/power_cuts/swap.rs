@@ -33,7 +33,7 @@ const ALONE_LIMIT: Duration = Duration::from_secs(60);
 /// end, that node must have refused to serve.
 const SOME_TIME: Duration = Duration::from_secs(120);
 
-/// The node, and its log, that must still hold every acknowledged write at the end of a run.
+/// The node that must hold every acknowledged write at the end of a run, and its log.
 #[derive(Debug)]
 pub(super) struct Holder {
     /// The node with every acknowledged write on its disk.

@@ -14,7 +14,7 @@ use crate::sh::{self, Result};
 const SUITE: &str = "bookworm";
 /// Debian's packages of the fence agents, and of what these agents import and run.
 const PACKAGES: &[&str] = &["fence-agents", "iputils-ping", "python3-pexpect", "python3-ptyprocess", "python3-pycurl"];
-/// The files of these packages that a host gets. Tandem's own `fence_redfish` stays.
+/// The files of [`PACKAGES`] that a host gets. They do not include `fence_redfish`, because the host has Tandem's.
 const FILES: [&str; 4] = ["bin/ping", "usr/sbin/fence_heuristics_ping", "usr/share/fence", "usr/lib/python3"];
 
 /// Installs `fence_heuristics_ping` on a running host.

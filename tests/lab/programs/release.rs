@@ -33,7 +33,7 @@ const PACKAGES: &[&str] = &[
     "resource-agents",
     "libxml2-utils",
 ];
-/// The name of the lab's setting with the root of its hosts' files.
+/// The name of the lab's setting that contains the root directory of the hosts' files.
 const SETTING: &str = "root";
 
 /// The Debian release of the hosts.

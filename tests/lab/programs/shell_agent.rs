@@ -145,7 +145,7 @@ fn create_resource(lab: &Lab, node: Node) -> Result<()> {
     pcs::create_clone(lab, node, pcs::run, &create, &["clone", "interleave=true", "notify=true"])
 }
 
-/// Installs Tandem, or the shell agent again, as `ocf:heartbeat:podman-etcd` on one host.
+/// Installs `agent` as `ocf:heartbeat:podman-etcd` on one host. The shell agent is copied from [`KEPT`].
 pub fn put(lab: &Lab, node: Node, agent: Agent) -> Result<()> {
     let words = match agent {
         Agent::Tandem => ["ln", "--symbolic", "--force", "/usr/sbin/tandem", PLACE],

@@ -38,7 +38,8 @@ pub struct Known {
     pub state: State,
     /// The id of the unit's main process. `None` if it has none.
     pub pid: Option<i32>,
-    /// The number of the unit's starts. A thread that watches an earlier start recognizes by it that it is outdated.
+    /// The number of times that the unit was started. A thread that watches the process of one start compares this
+    /// number to detect a later start.
     pub start: u64,
 }
 

@@ -69,7 +69,7 @@ impl Drive {
         if has_both { &[Self::Root, Self::Etcd] } else { &[Self::Root] }
     }
 
-    /// Returns the name of its files on this machine, and of its part of QEMU's command line.
+    /// Returns the word that names this disk in the names of its files on this machine, and on QEMU's command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Root => "disk",
@@ -82,7 +82,7 @@ impl Drive {
         all.into_iter().find(|drive| drive.word() == word).ok_or_else(|| format!("'{word}' is no disk").into())
     }
 
-    /// Returns its size. Its file is sparse.
+    /// Returns the size of this disk. The disk's file is sparse.
     fn size(self) -> &'static str {
         match self {
             Self::Root => "6G",

@@ -14,8 +14,8 @@ pub use clients::{KEY, read, swap};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub number: u64,
-    /// The client that put this value, and its try. They identify the write, because two nodes that run standalone
-    /// can put the same number at one revision.
+    /// The client that put this value, with the number of its try. It identifies the write, because two nodes that
+    /// run standalone can put the same number at one revision.
     pub author: String,
     /// The store's revision at which this value was put.
     pub revision: i64,
@@ -104,7 +104,7 @@ pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
 /// Returns the contradictions among the requests to the counter, as text. The list is empty if all responses fit one
 /// etcd. `end` is the counter's value in the store afterwards, if known.
 ///
-/// These are all faults that a register can have, because each number is put once and under a unique name.
+/// Each number is put only once, by a unique author. The checks therefore find every fault that the counter can have.
 pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
     let mut found = Vec::new();
     let links = by_number(steps, end, &mut found);
@@ -161,7 +161,7 @@ fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     missing.map(|number| format!("the chain has a hole: nobody put {number}, and it goes on to {highest}")).collect()
 }
 
-/// Finds acknowledged raises of the counter that did not replace the value before.
+/// Finds acknowledged raises of the counter that replaced another value than the one that is lower by one.
 fn misplaced(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let wrong = steps.iter().filter_map(|step| {
         let Deed::Swapped { link, onto, .. } = &step.deed else { return None };
@@ -178,8 +178,8 @@ fn unknown_in_the_end(steps: &[ChainStep], end: Option<&Link>) -> Option<String>
     (highest.number > end.number).then(|| format!("an update was lost: {highest}, and the store ends with {end}"))
 }
 
-/// Finds stale responses. These are reads of a lower value than was in a response before they began, and raises that
-/// do not exceed it.
+/// Finds stale responses. A read is stale if it returns a lower value than a response that arrived before the read
+/// began. A raise is stale if it puts no higher value than such a response.
 fn stale(steps: &[ChainStep]) -> Vec<String> {
     let mut found = Vec::new();
     let mut by_begin: Vec<(&ChainStep, &Link)> = steps.iter().filter_map(|step| Some((step, step.link()?))).collect();
