@@ -29,10 +29,11 @@ pub struct System {
     pub serial: String,
     /// The power state that the system has. It is any JSON value, because real BMCs put anything here.
     pub power: Value,
-    /// The power states that follow a `ForceOff`, each with its delay. The next two fields are for `On` and
-    /// `PowerCycle`.
+    /// The power states that follow a `ForceOff`, each with its delay.
     pub when_off: Vec<(Duration, &'static str)>,
+    /// The power states that follow an `On`, each with its delay.
     pub when_on: Vec<(Duration, &'static str)>,
+    /// The power states that follow a `PowerCycle`, each with its delay.
     pub when_cycled: Vec<(Duration, &'static str)>,
     /// The reset types that the system's own document lists. `None` omits the list.
     pub allowed: Option<Vec<&'static str>>,

@@ -78,8 +78,8 @@ fn the_object_of_each_state_is_taken_first_and_after_a_healthy_one() {
     }
 }
 
-/// Asserts that the API server would accept the object of each cluster in `tests/fixtures/cluster`. They were captured,
-/// or written for other tests.
+/// Asserts that the API server would accept the object of each cluster in `tests/fixtures/cluster`. These clusters
+/// were captured, or written for other tests.
 #[test]
 fn the_object_of_each_cluster_that_is_kept_is_taken() {
     let files = tree::of_kind(&tree::root().join("tests/fixtures/cluster"), "json");

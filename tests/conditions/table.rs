@@ -174,8 +174,8 @@ fn peer_off_with_device(cluster: &mut Cluster) {
     stop(on(cluster, "node1_redfish", "node1"));
 }
 
-/// The conditions that are not true while a lost node is not fenced yet. Until then Pacemaker reports its resources as
-/// running.
+/// The conditions that are not true before a lost node is fenced. In this time Pacemaker reports the lost node's
+/// resources as running.
 const UNCLEAN: &[&str] =
     &["cluster Healthy=ClusterUnhealthy", "node2 Healthy=NodeUnhealthy", "node2 Online=Offline", "node2 Clean=Unclean"];
 

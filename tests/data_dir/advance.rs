@@ -49,7 +49,8 @@ fn advanced(writer: &Writer) -> Dir {
     dir
 }
 
-/// Asserts that the kept copy restores the original file, in the way that its name describes.
+/// Asserts that the original file can be restored from the changed file and `copy`, which has the replaced bytes. The
+/// copy's name contains their offset and the original length.
 fn assert_restorable(copy: &Path, changed: &Path, original: &[u8]) {
     let name = copy.file_name().unwrap().to_str().unwrap();
     assert!(name.contains(changed.file_name().unwrap().to_str().unwrap()), "{name}");

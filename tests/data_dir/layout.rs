@@ -170,8 +170,8 @@ fn a_lock_on_wal_or_database_means_open() {
     }
 }
 
-/// Waits until no process has the data dir open. A program that another test starts at that moment has its files open,
-/// too, until its `exec`.
+/// Waits until no process has the data dir open. A child that another test forks meanwhile has this process's files
+/// open until its `exec`.
 pub(crate) fn assert_free(dir: &Dir) {
     let deadline = tandem::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     while data_dir::is_open(dir.path()).unwrap() {

@@ -294,7 +294,8 @@ fn with_a_new_key_no_handshake_fails_for_good() {
     println!("new keys: {noticed:?}");
 }
 
-/// The view that a rotation on one of two nodes has. It fails as if killed after `left` more changes.
+/// The access of a CA rotation to one of two nodes. After `left` more changes, each change fails as if the command
+/// had been killed.
 struct Part<'a> {
     nodes: &'a mut [Node; 2],
     at: usize,

@@ -149,8 +149,8 @@ fn found(difference: &Difference) -> Expected {
     difference.keys().map(|key| (name(key.key), (key.kind, key.in_other))).collect()
 }
 
-/// Returns an etcd that was stopped after random writes, and a copy of it, which can continue as another history. Also
-/// returns the state, and the revision of the fork.
+/// Returns an etcd that was stopped after random writes, and a copy of it, which can continue as another history.
+/// Also returns the keys and values that both have, and their last common revision.
 fn forked(version: &Version, root: &Path, seed: u64) -> (Place, Place, State, u64) {
     let place = Place::new(version, root, "a");
     let (mut common, mut etcd) = Written::new(place.start(&[&place], "new", &[]), seed);
@@ -289,9 +289,9 @@ fn a_compacted_history_has_bounds_of_the_fork_and_is_not_complete_behind_it() {
     });
 }
 
-/// The longest time that the comparison of two large histories may take, in seconds. The next constant is its memory,
-/// in KiB.
+/// The longest time that the comparison of two large histories may take, in seconds.
 const SECONDS: u64 = 60;
+/// The largest amount of memory that the comparison of two large histories may use, in KiB.
 const KIB: u64 = 300 * 1024;
 
 /// Asserts that two histories of two gigabytes are compared within a minute and with little memory. Run it with `cargo

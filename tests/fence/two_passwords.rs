@@ -73,8 +73,8 @@ fn both_wrong_is_one_sentence_and_one_refusal_for_each() {
     });
 }
 
-/// Asserts that a BMC with another way to log in than before fails one action only, although two passwords are there. A firmware
-/// update may disable basic authentication.
+/// Asserts that only one action fails if a BMC requires another way to log in than before, although the password file
+/// has two passwords. A firmware update may disable basic authentication.
 #[test]
 fn a_bmc_that_takes_another_way_than_before_is_asked_for_it_after_one_action() {
     let server = Server::with_world(world(Access::Basic, NEW));

@@ -168,7 +168,7 @@ fn a_collector_locks_no_account() {
     assert!(!server.world().is_locked() && copy.lines() == 2);
 }
 
-/// A node with a CIB and a password file of its own, in which the emulated BMC is node2's.
+/// A node with a CIB and a password file of its own. In its CIB, the emulated BMC is that of node2.
 struct Node {
     directory: tempfile::TempDir,
     file: PathBuf,
@@ -273,8 +273,8 @@ fn a_password_that_the_bmc_has_already_takes_the_place_of_the_old_one() {
     node.monitor(&server).succeeds("");
 }
 
-/// Asserts that `tandem fencing update` waits for a slow `cibadmin`. On a slow machine each query of the CIB takes longer than a
-/// status may wait.
+/// Asserts that `tandem fencing update` waits for a slow `cibadmin`. On a slow machine each query of the CIB takes
+/// longer than the time limit of `tandem status`.
 #[test]
 fn a_slow_cib_is_waited_for() {
     let server = Server::with_world(World { password: NEW.as_bytes().to_vec(), ..World::that_locks() });

@@ -300,8 +300,8 @@ fn after_an_outage_the_delay_counts_again_before_anything_is_done() {
     in_namespaces("after_an_outage_the_delay_counts_again_before_anything_is_done", inner_outage);
 }
 
-/// Asserts that an `off` fails, and changes no power, if the BMC comes back in the middle of it. That holds for each of the
-/// fencer's two tries.
+/// Asserts that an `off` fails, and changes no power, if an unreachable BMC becomes reachable during the action. That
+/// holds for each of the fencer's two tries.
 fn inner_outage() {
     let fencer = Fencer::start();
     // If connections are refused, the agent retries. If packets are dropped, the very first retry is answered, a second
@@ -339,8 +339,8 @@ fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i
     (code, text)
 }
 
-/// Asserts that an `off` fails after an outage that a monitor has noticed first. The fencer runs one action of a device at a
-/// time. So a try may have waited for a monitor until long after its delay.
+/// Asserts that an `off` fails after an outage of the BMC that a monitor has noticed first. The fencer runs one
+/// action of a device at a time, so that a try may wait for the monitor until long after its own delay.
 fn inner_outage_seen_by_the_monitor(fencer: &Fencer) {
     let server = Server::start();
     fencer.register("monitored", &server, &["pcmk_host_list=node3", "action_timeout=4", "pcmk_off_retries=1"]);

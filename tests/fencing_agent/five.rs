@@ -8,8 +8,8 @@ use nix::sys::signal::Signal;
 use crate::cluster::{Cluster, eventually};
 use crate::namespaces;
 
-/// The time after the last contact for which a host without a quorum of five is fed. The last feed comes up to one interval
-/// before the end, and a busy machine is late.
+/// The time after a cut after which no host without a quorum of five is fed any more. It has a margin for a busy
+/// machine.
 const WINDOW: Duration = Duration::from_millis(3_300);
 
 #[test]

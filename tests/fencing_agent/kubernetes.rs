@@ -11,8 +11,9 @@ use crate::cluster::{Cluster, Node, eventually};
 use crate::namespaces;
 use crate::stand_in::StandIn;
 
-/// The number of the network between the members. The next constant is that of the network to the Kubernetes API.
+/// The number of the network between the members.
 const MEMBERS: usize = 0;
+/// The number of the network to the Kubernetes API.
 const API: usize = 1;
 const PORT: u16 = 6443;
 

@@ -6,7 +6,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// The bytes that this thread has allocated since its last call of [`peak`]: now, and at most.
+    /// The net number of bytes that this thread has allocated since its last call of [`peak`], and the largest such
+    /// number so far.
     static USED: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 

@@ -43,8 +43,8 @@ pub(crate) fn at(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
-/// Asserts that each path of the drop-in leads to Tandem and answers. With `tandem` false, asserts that it has the original
-/// program.
+/// Asserts that each path of the drop-in leads to Tandem and answers. If `tandem` is false, asserts instead that each
+/// path has the original program.
 fn assert_in_place(root: &Path, tandem: bool) {
     for (_, _, place) in TAKEN {
         let file = at(root, place);

@@ -12,8 +12,8 @@ fn tandem(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tandem")).args(words).env("CIB_file", file).output().unwrap()
 }
 
-/// Asserts that `tandem etcdctl` takes any argument for etcdctl's, so that none is a usage error. Without a cluster all
-/// commands end with the same code.
+/// Asserts that `tandem etcdctl` takes every argument as one for etcdctl, so that no argument is a usage error.
+/// Without a cluster all commands end with the same code.
 #[test]
 fn no_word_of_etcdctl_is_refused() {
     let like_others = tandem(&["space"]);

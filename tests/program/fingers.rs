@@ -53,8 +53,8 @@ fn o_json_is_json() {
     assert!(output.status.code() == Some(2) && text(&output.stderr).contains("json"), "{}", text(&output.stderr));
 }
 
-/// Asserts that these options of `tandem status` are valid, and those of the second list are not. With valid ones the command
-/// gets as far as asking for a cluster, which does not exist here.
+/// Asserts that the first list has valid options of `tandem status`, and the second list invalid ones. With valid
+/// options the command fails only because there is no cluster.
 #[test]
 fn status_takes_short_options_and_two_forms() {
     let dir = tempfile::tempdir().unwrap();

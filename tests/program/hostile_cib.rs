@@ -80,8 +80,9 @@ const COMMANDS: &[&[&str]] = &[
     &["metrics"],
 ];
 
-/// The time within which a subcommand must end. The next constant is the largest size of its output, in bytes.
+/// The time within which a subcommand must end.
 const LONGEST: Duration = Duration::from_secs(20);
+/// The largest allowed size of a subcommand's output, in bytes.
 const LONGEST_OUTPUT: usize = 256 * 1024;
 
 fn stage_tools() {

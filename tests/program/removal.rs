@@ -11,9 +11,9 @@ use std::process::{Command, Output};
 
 use crate::executable;
 
-/// The exit code of Pacemaker's tools if the CIB does not contain the requested object. The next constant is that without
-/// Pacemaker.
+/// The exit code of Pacemaker's tools if the CIB does not contain the requested object.
 const NOT_THERE: i32 = 105;
+/// The exit code of Pacemaker's tools if Pacemaker does not run.
 const NO_PACEMAKER: i32 = 102;
 
 fn script() -> PathBuf {

@@ -16,7 +16,8 @@ const GIVEN_UP_AFTER_S: u64 = 8;
 /// The time that the slow podman of the test takes to answer, in seconds. It is longer than the agent waits at first.
 const SLOW_S: u64 = 9;
 
-/// The time that the agent and a busy machine may add to podman's, in seconds. It is far below the action's time-out.
+/// The time that the agent and a busy machine may take in addition to podman's time, in seconds. It is far below the
+/// action's time-out.
 const BESIDES_S: u64 = 6;
 
 /// The time that the slow podman takes to start the container, in seconds. It is longer than the agent waits for an earlier

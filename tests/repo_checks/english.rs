@@ -47,8 +47,8 @@ const RULES: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The places of a wing's words that the rules replace, for each rule. A place is `FILE:LINE: PHRASE`, and the file that
-/// changed last comes first.
+/// For each rule, the places in one wing of words that the rule replaces. A place is `FILE:LINE: PHRASE`, and the
+/// file that changed last comes first.
 type Found = [Vec<String>; 2];
 type Rows = BTreeMap<String, [usize; 2]>;
 
@@ -136,7 +136,8 @@ fn rows(table: &str) -> Rows {
     lines.map(row).collect()
 }
 
-/// Returns the wings with more words than the table allows, and those with fewer, for which the table has to be lowered.
+/// Returns a message for each wing with more counted words than the table allows, and for each wing with fewer. For
+/// the latter, the table has to be lowered.
 fn judge(rows: &Rows, found: &BTreeMap<String, Found>) -> Vec<String> {
     let mut wrong = Vec::new();
     let nothing = Found::default();

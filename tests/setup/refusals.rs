@@ -308,8 +308,8 @@ fn whose_fencing_waits_is_the_preferred_nodes() {
     }
 }
 
-/// Asserts the delays of fencing that `tandem setup` makes from the described one. `priority-fencing-delay` follows a longer
-/// delay, because a learner's delay must not outweigh its voter's.
+/// Asserts the fencing delays that `tandem setup` derives from the delay in the description. A long delay also raises
+/// `priority-fencing-delay`, so that the delay of a learner's node does not outweigh that of the voter's node.
 #[test]
 fn how_long_the_preferred_nodes_fencing_waits_is_described() {
     let mut variant = promotable();

@@ -65,8 +65,9 @@ fn a_secondary_stands_still_only_where_its_detector_reports_a_partition() {
     }
 }
 
-/// Asserts that a primary without users loses writes unless its controller knows that. A detector that knows a node's own
-/// links stops the primary there.
+/// Asserts that a leader that is cut off from its peer and from users leads in the end under each strategy. Without a
+/// detector both nodes take writes meanwhile, and writes are lost. A detector that observes a node's own links stops
+/// the leader.
 #[test]
 fn a_primary_without_users_keeps_its_history_unless_it_knows_of_that() {
     for (strategy, loses) in [(Strategy::ActiveActive, true), (RIGHT, false), (WRONG, false), (OFF, true)] {
@@ -96,8 +97,8 @@ fn a_node_of_a_new_pair_begins_alone_under_a_controller_only() {
     }
 }
 
-/// Asserts that a controller continues from old data, and loses the writes that the peer took while it ran standalone. Tandem
-/// has an operator decide.
+/// Asserts that a controller lets a node continue from old data, so that the writes of its standalone peer are lost.
+/// Tandem has an operator decide instead.
 #[test]
 fn a_controller_continues_from_data_of_earlier_and_tandem_asks_for_that() {
     for strategy in CONTROLLERS {

@@ -343,8 +343,8 @@ fn everything_is_reached_or_has_a_reason_why_not() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Asserts that two moves have the same kind only if they differ in the node, the moment or a number. A kind is a bit of a
-/// word.
+/// Asserts that two moves have the same kind only if they differ in nothing but the node, the moment or a number.
+/// Each kind is one bit of an integer.
 #[test]
 fn every_move_has_a_kind_of_its_own() {
     let all = moves::all();

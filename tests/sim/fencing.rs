@@ -116,8 +116,8 @@ fn minorities_are_unfed_in_two_hundred_seeds() {
     }
 }
 
-/// Asserts that no minority stays fed, for each number of members up to 40 and then for every fourth one. A run of a hundred
-/// takes as long as all up to 20.
+/// Asserts that no minority stays fed, for each number of members up to 40, and for every fourth number above. One
+/// run of a hundred members takes as long as all runs of up to 20 members.
 #[test]
 #[ignore = "minutes; nightly"]
 fn minorities_are_unfed_from_three_to_a_hundred_members() {

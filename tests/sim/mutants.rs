@@ -164,8 +164,8 @@ fn whole_searches_catch() {
     assert_caught(&[("departed-counts-as-voter", "no voter's")], disks);
 }
 
-/// Asserts that the search catches broken rules about a third voter. It is outside of the two nodes, so the agents must leave
-/// its majority alone, whichever member is lost.
+/// Asserts that the search catches broken rules about a third voter outside of the two nodes. With it etcd keeps a
+/// majority whichever member is lost, so the agents must leave the recovery to Raft.
 #[test]
 fn a_third_voter_is_left_to_raft() {
     let third_voter = Bounds { third_voter: true, ..bounds(2) };
@@ -176,8 +176,8 @@ fn a_third_voter_is_left_to_raft() {
     assert_caught(&[("called-off-for-three-counts", "dead")], third_voter);
 }
 
-/// Asserts that the search catches an agent that gives up its memory because it could not read the CIB. Such an agent does
-/// not know that its claim is gone.
+/// Asserts that the search catches an agent that deletes its record of a serving voter while it cannot read the CIB.
+/// The CIB may still contain this node's announcement that it runs standalone.
 #[test]
 fn a_voter_is_not_forgotten_for_a_cib_that_does_not_answer() {
     let hidden = Bounds { hides: true, ..bounds(1) };
@@ -194,8 +194,8 @@ fn refusals_end_where_failures_add_up() {
     assert_caught(&[("failures-add-up", "dead")], counted);
 }
 
-/// Asserts that the search catches an agent that believes a leader after the vote proxy that elected it has given up. Each time
-/// that such a leader is believed, one more cluster is announced.
+/// Asserts that the search catches an agent that trusts a leader although the vote proxy that elected this leader has
+/// given up. Each such leader leads to one more announced cluster.
 #[test]
 fn an_abandoned_leader_is_not_believed() {
     let counted = Bounds { operators: true, counts_forks: true, ..bounds(1) };
@@ -335,7 +335,8 @@ fn what_is_long_or_takes_three_faults_is_played() {
     assert_played(&ways);
 }
 
-/// A lone boot with each of these rules broken takes three faults: both nodes lose power, and a BMC fails or data is older than the CIB.
+/// Replays lone boots that each break one rule. Each takes three faults: both nodes lose power, and a BMC fails or a
+/// node's data is older than the CIB.
 #[test]
 fn lone_boots_that_take_three_faults_are_played() {
     let missing = "boots alone, and its data lacks an acknowledged write";
@@ -347,7 +348,7 @@ fn lone_boots_that_take_three_faults_are_played() {
     ]);
 }
 
-/// Asserts that each way breaks an invariant with its mutant, and cannot be gone without it.
+/// Asserts that each run in `ways` breaks an invariant with its broken rule, and is impossible if the rule holds.
 #[allow(clippy::unwrap_used, reason = "a way that cannot be read, or is survived, fails the test")]
 fn assert_played(ways: &[(Mutant, &str, &str)]) {
     for &(mutant, text, expected) in ways {

@@ -15,8 +15,9 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: String,
     last_id: u64,
-    /// The complaints of the page or the browser (`complaints`), and the URL of every request (`requests`).
+    /// The complaints of the page or the browser.
     pub complaints: Vec<String>,
+    /// The URL of every request.
     pub requests: Vec<String>,
     _profile: tempfile::TempDir,
 }

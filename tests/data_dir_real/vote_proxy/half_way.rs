@@ -134,8 +134,8 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
     });
 }
 
-/// Asserts that a member that is restarted while the vote proxy is attached is still a member. That happens if its node
-/// was not fenced at all.
+/// Asserts that a member that is restarted while the vote proxy is attached remains a member. Such a restart occurs
+/// if its node was not fenced at all.
 #[test]
 fn a_member_that_is_started_again_has_its_seat_back() {
     each_version(|version, root| {

@@ -21,7 +21,8 @@ const QUOTA: &str = "4194304";
 /// The time within which a vote proxy must end. It includes the time in which it notices that its own limit has passed.
 const IN_TIME: Duration = Duration::from_secs(5);
 
-/// Runs a vote proxy for `survivor`, again after each move of the term, and asserts that each try ended in time.
+/// Runs a vote proxy for `survivor`, and repeats it after each change of the term. Asserts that each try ended in
+/// time.
 fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
     let one = |wish: &_| {
         let began = Instant::now();
@@ -73,8 +74,9 @@ fn an_etcd_without_room_is_taken_over_and_says_so_still() {
     });
 }
 
-/// The number of writes that the test sends at once (`IN_FLIGHT`), and the size of each in bytes (`WEIGHT`).
+/// The number of writes that the test sends at once.
 const IN_FLIGHT: usize = 3000;
+/// The size in bytes of each write that the test sends.
 const WEIGHT: usize = 20_000;
 
 /// Sends [`IN_FLIGHT`] writes at once to `etcd`, and kills `dead` in the middle. The returned thread yields the keys

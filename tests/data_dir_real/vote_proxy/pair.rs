@@ -17,8 +17,8 @@ use crate::etcd::{Asker, Etcd, Place, Version};
 
 /// The time limit that the agent's action gives to a vote proxy.
 pub(crate) const WITHIN: Duration = Duration::from_secs(3);
-/// The number of times that a vote proxy is tried again after the term has moved. Without pre-vote every failed
-/// election moves it.
+/// The number of times that a vote proxy is tried again after the term has changed. Without pre-vote every failed
+/// election raises the term.
 const LOOKS: u32 = 5;
 
 /// Two etcd voters that run and authenticate each other by TLS.
@@ -117,7 +117,7 @@ impl Survivor {
         Wish { cluster_id: seen.cluster_id, me: self.me, dead: self.dead, term, applied }
     }
 
-    /// Runs a vote proxy for this member, again after each move of the term, and fails if it does not succeed.
+    /// Runs a vote proxy for this member, and repeats it after each change of the term. Fails if no try succeeds.
     pub(crate) fn vote_proxy(&self) -> Taken {
         self.try_vote_proxy().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -137,8 +137,8 @@ impl Survivor {
         peer::vote_proxy_while(&self.place, wish, WITHIN, &mut |step| step != last)
     }
 
-    /// Calls `attempt` again after each move of the term, with the term that etcd reports. That is safe here, because
-    /// the peer really is dead.
+    /// Calls `attempt`, and repeats it after each change of the term, with the term that etcd reports. That is safe
+    /// here, because the peer really is dead.
     pub(crate) fn looking_anew(&self, attempt: impl Fn(&Wish) -> Result<Taken, GivenUp>) -> Result<Taken, GivenUp> {
         let mut wish = self.wish();
         let mut outcome = attempt(&wish);
@@ -155,7 +155,8 @@ impl Survivor {
         members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect()
     }
 
-    /// Has etcd write a log entry that needs no space in the database. The write syncs earlier decisions to the disk.
+    /// Has etcd write a log entry that needs no space in the database. With this write, everything before it in the
+    /// log is synced to the disk as well.
     pub(crate) fn writes_its_log(&self) {
         let Asker { runtime, client } = &mut self.etcd.client();
         runtime.block_on(client.alarm(AlarmAction::Get, AlarmType::None, None)).unwrap();

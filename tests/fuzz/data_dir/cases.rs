@@ -103,7 +103,7 @@ pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
     dir
 }
 
-/// The steps of [`step`] that etcd itself could take, for each choice of the input.
+/// The kinds of [`step`] that etcd itself could take. Each of the 16 choices in the input has one.
 const SOUND: [u8; 16] = [0, 1, 2, 0, 4, 5, 6, 7, 8, 8, 10, 11, 0, 5, 0, 15];
 
 /// Appends to the WAL or adds a file, in a way that etcd does or in a worse one. `kind` chooses the way.

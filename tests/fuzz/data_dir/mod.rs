@@ -45,7 +45,8 @@ fn assert_consistent(history: &History) {
     assert!(!(history.has_left && history.is_voter()), "{history:?}");
 }
 
-/// A count of the cases that get far. It reveals a generator that no longer makes any of them.
+/// The number of all cases, and of those that test more than a refusal. It reveals a generator that no longer makes
+/// such cases.
 #[derive(Default)]
 struct Tally {
     all: Cell<u64>,

@@ -108,9 +108,9 @@ fn of_file(root: &Path, path: &Path) -> Vec<Sentence> {
 
 struct Reader {
     file: String,
-    /// The type with the methods that are being read (`owner`), or an empty string outside of an `impl`. The function is the
-    /// one that is being read.
+    /// The type with the methods that are being read, or an empty string outside of an `impl`.
     owner: String,
+    /// The name of the function that is being read.
     function: String,
     found: Vec<Sentence>,
 }

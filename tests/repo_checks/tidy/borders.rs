@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::sources::Sources;
 use crate::tree::root;
 
-/// The imports that each folder or file in `src/` may have. These are rows above it. `docs/design/README.md` shows this
-/// table.
+/// The folders and files of `src/`, each with the imports that it may have. A row may import only rows above it.
+/// `docs/design/README.md` shows this table.
 const MAY_IMPORT: &[(&str, &str)] = &[
     ("base", ""),
     ("decide", "base"),
