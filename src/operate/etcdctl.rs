@@ -15,12 +15,14 @@ use crate::operate::failure::Failure;
 use crate::operate::node;
 
 const PROGRAM: &str = "etcdctl";
-/// The environment variable that selects etcd's API 3. etcdctl before 3.4 needs it, and later versions default to it.
+/// Name and value of the environment variable that selects etcd's API 3. etcdctl before 3.4 needs it, and later
+/// versions default to it.
 const API: (&str, &str) = ("ETCDCTL_API", "3");
 const ENDPOINTS: &str = "ETCDCTL_ENDPOINTS";
 /// Names of the environment variables for the paths of the CA, the client certificate and its key.
 const FILES: [&str; 3] = ["ETCDCTL_CACERT", "ETCDCTL_CERT", "ETCDCTL_KEY"];
-/// The etcdctl option that sets the same as each environment variable. etcdctl refuses a call that has both.
+/// The environment variables of etcdctl, each with the option that sets the same. etcdctl refuses a call that has
+/// both.
 const OPTIONS: [(&str, &str); 4] =
     [(ENDPOINTS, "--endpoints"), (FILES[0], "--cacert"), (FILES[1], "--cert"), (FILES[2], "--key")];
 /// Timeout of the connection that shows whether this node's etcd runs.

@@ -105,7 +105,8 @@ fn find(programs: &Programs, resource: Option<&str>, limits: &Limits) -> (Fact<R
     (read, hint)
 }
 
-/// Returns this node's name in the cluster: the one that Corosync has for the node's id, else the host name.
+/// Returns this node's name in the cluster: the one that Corosync has for the node's id, else the host name. Returns
+/// `None` if the cluster has no node with the host name either.
 fn name(quorum: Option<&Quorum>, read: &Read) -> Option<String> {
     let by_id = quorum.and_then(|quorum| read.ids.get(&quorum.node_id));
     by_id.cloned().or_else(|| {

@@ -144,7 +144,7 @@ pub struct Collected {
     pub tandem: String,
     /// The version of Pacemaker on the collecting node; `None` if the collector did not know it.
     pub pacemaker: Option<String>,
-    /// The machine's UUID (`/sys/class/dmi/id/product_uuid`).
+    /// The machine's UUID (`/sys/class/dmi/id/product_uuid`); `None` if it is unknown.
     pub dmi_uuid: Option<String>,
     /// Free space of the file system that contains etcd's data dir, in bytes.
     pub free_bytes: Option<u64>,
@@ -184,8 +184,9 @@ pub struct SecretSeen {
 }
 
 impl SecretSeen {
-    /// Returns the differing parts of device and Secret, once two comparisons in a row have found a difference. After only one, an
-    /// operator may have changed the Secret and not yet the device.
+    /// Returns the differing parts of device and Secret, once two comparisons in a row have found a difference.
+    /// Otherwise returns `None`, because after only one, an operator may have changed the Secret and not yet the
+    /// device.
     pub fn difference(&self) -> Option<String> {
         (self.looks >= 2 && !self.differs.is_empty()).then(|| self.differs.join(" and "))
     }

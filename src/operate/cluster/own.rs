@@ -70,7 +70,8 @@ fn collect(cluster: &Cluster) -> Collected {
     }
 }
 
-/// Returns the free space and the size of the file system in which `dir` is or will be, in bytes.
+/// Returns the free space and the size of the file system in which `dir` is or will be, in bytes; `None` if they are
+/// unreadable.
 fn room(dir: &Path) -> Option<(u64, u64)> {
     let there = dir.ancestors().find(|dir| dir.is_dir())?;
     let system = statvfs(there).ok()?;
@@ -92,7 +93,8 @@ pub(super) fn own_notes() -> Vec<BmcNote> {
     notes(Path::new(bmc_note::DIRECTORY))
 }
 
-/// Returns the pending hand-over of leadership, from the file in which this node's agent keeps it until the next boot.
+/// Returns the pending hand-over of leadership, from the file in which this node's agent keeps it until the next
+/// boot; `None` if there is none.
 pub(super) fn hand_over(configuration: &Configuration) -> Option<DueHandOver> {
     due(&memory_path(configuration)?, &context::boot_id(), now_s())
 }
@@ -165,7 +167,7 @@ fn routes(configuration: Option<&Configuration>, here: Option<&Here>, own: &str)
     hosts.into_iter().filter_map(|(host, address)| Some((host, route::interface_to(address?)?))).collect()
 }
 
-/// Parses `host` as an address, or else resolves the host name.
+/// Parses `host` as an address, or else resolves the host name. Returns `None` if that fails.
 fn resolved(host: &str) -> Option<IpAddr> {
     let address = host.parse().ok();
     address.or_else(|| Some((host, HTTPS_PORT).to_socket_addrs().ok()?.next()?.ip()))

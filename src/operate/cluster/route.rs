@@ -16,7 +16,7 @@ pub(super) fn interface_to(address: IpAddr) -> Option<String> {
     interface_with(socket.local_addr().ok()?)
 }
 
-/// Returns the name of the interface that has the address `own`.
+/// Returns the name of the interface that has the address `own`; `None` if there is none.
 fn interface_with(own: SocketAddr) -> Option<String> {
     let mut interfaces = nix::ifaddrs::getifaddrs().ok()?;
     let has_it = |interface: &nix::ifaddrs::InterfaceAddress| {

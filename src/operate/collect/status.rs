@@ -28,7 +28,7 @@ struct Status<'a> {
     pacemakercluster: &'a PacemakerCluster,
     #[serde(skip_serializing_if = "Option::is_none")]
     member_change: &'a Option<UnderWay>,
-    /// The `lastUpdated` that this node last wrote to OpenShift's `PacemakerCluster`.
+    /// The `lastUpdated` that this node last wrote to OpenShift's `PacemakerCluster`; `None` if it wrote none.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<&'a str>,
 }

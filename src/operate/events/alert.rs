@@ -60,8 +60,8 @@ fn fencing(alert: &Alert, action: &str, done: bool) -> Told {
     }
 }
 
-/// Returns the event of an operation on a resource. Skips cancelled and pending operations, notifications, and expected results of
-/// probes.
+/// Returns the event of an operation on a resource. Returns `None` for cancelled and pending operations,
+/// notifications, and expected results of probes.
 fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     const CANCELLED: i32 = 1;
     const UNDER_WAY: i32 = -1;
@@ -89,8 +89,8 @@ fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     Some((Type::Warning, reason, format!("{resource} was {words} on {node}")))
 }
 
-/// Returns the event of a node attribute that was changed. Failure counts are skipped, because the operation's own alert has reported
-/// them. etcd's attributes are skipped, because the etcd agent reports them.
+/// Returns the event of a node attribute that was changed. Returns `None` for a failure count, because the alert of
+/// the failed operation has reported it. Returns `None` for etcd's attributes, because the etcd agent reports them.
 fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     let node = &alert.node;
     let is_set = !value.is_empty() && yes_no::of_pacemaker(value) != Some(false);

@@ -22,7 +22,8 @@ pub struct Half {
     pub by: String,
     /// The last recorded test of this half; `None` if there is none, or if only the other node has the record.
     pub test: Option<Record>,
-    /// The time at which a test of this half last passed, in RFC 3339. Both nodes know it, because a node attribute contains it.
+    /// The time at which a test of this half last passed, in RFC 3339; `None` if none has passed. Both nodes know it,
+    /// because a node attribute contains it.
     pub passed_at: Option<String>,
 }
 
@@ -73,7 +74,7 @@ impl Halves {
         self
     }
 
-    /// Returns the half in which `node` is fenced.
+    /// Returns the half in which `node` is fenced; `None` if there is no such half.
     pub fn of_node(&self, node: &str) -> Option<&Half> {
         self.halves.iter().find(|half| half.node == node)
     }

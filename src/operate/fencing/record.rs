@@ -43,21 +43,26 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Phases {
-    /// Seconds until the fence agent had proof that the fenced node was off.
+    /// Seconds from the test's start until the fence agent had proof that the fenced node was off; `None` if that was
+    /// not observed.
     pub off: Option<f64>,
-    /// Seconds until Pacemaker had the result of the fencing.
+    /// Seconds from the test's start until Pacemaker had the result of the fencing; `None` if that was not observed.
     pub told: Option<f64>,
-    /// Seconds until etcd on the surviving node served reads again after its longest pause.
+    /// Seconds from the test's start until etcd on the surviving node served reads after its longest pause; `None` if
+    /// that was not observed.
     pub writes: Option<f64>,
-    /// Length of the longest pause between two reads that etcd served, in seconds.
+    /// Length of the longest pause between two reads that etcd served, in seconds; `None` if it was not measured.
     pub longest_pause: Option<f64>,
-    /// Seconds until the BMC reported that the fenced node was on again.
+    /// Seconds from the test's start until the BMC reported that the fenced node was on again; `None` if that was not
+    /// observed.
     pub on: Option<f64>,
-    /// Seconds until the fenced node was a Corosync member again.
+    /// Seconds from the test's start until the fenced node was a Corosync member again; `None` if that was not
+    /// observed.
     pub member: Option<f64>,
     pub learner: Option<f64>,
     pub voter: Option<f64>,
-    /// Seconds until the operator had nothing left to clean up.
+    /// Seconds from the test's start until the operator had nothing left to clean up; `None` if that was not
+    /// observed.
     pub clean: Option<f64>,
 }
 
@@ -83,7 +88,8 @@ pub fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10.0).round() / 10.0
 }
 
-/// Returns the newest test in which `node` was fenced, from the file at `path`. Skips unreadable lines.
+/// Returns the newest test in which `node` was fenced, from the file at `path`; `None` if there is none. Skips
+/// unreadable lines.
 pub fn before(path: &Path, node: &str) -> Option<Record> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).ok()?;
     text.lines().rev().filter_map(|line| json::from_text::<Record>(line).ok()).find(|record| record.node == node)

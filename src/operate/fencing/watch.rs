@@ -270,7 +270,8 @@ fn lacks(marks: &Marks) -> Option<&'static str> {
     }
 }
 
-/// Returns the last successful start of etcd on `node`. Pacemaker drops it from the history when it fences the node.
+/// Returns the last successful start of etcd on `node`; `None` if Pacemaker knows of none. Pacemaker drops a node's
+/// history when it fences the node.
 fn started_there(cluster: &Cluster, node: &str) -> Option<Started> {
     let etcd = cluster.configuration.known()?.etcd.as_ref()?;
     let histories = &cluster.pacemaker.known()?.histories;

@@ -52,7 +52,8 @@ impl Redactor {
     }
 }
 
-/// Returns the secrets in an element of the CIB, and in the password file that the element names.
+/// Returns the secrets in an element of the CIB, and those in the password file that the element names; `None` if
+/// there are none.
 fn secrets_of(node: roxmltree::Node<'_, '_>) -> Option<Vec<String>> {
     let value = node.attribute("value")?;
     if node.has_tag_name("recipient") {
@@ -135,7 +136,8 @@ fn attributes(line: &str) -> String {
     kept + rest
 }
 
-/// Returns the value of an XML attribute, and the value's byte index in the tag.
+/// Returns the value of an XML attribute, and the value's byte index in the tag; `None` if the tag lacks the
+/// attribute.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<(&'a str, usize)> {
     ['"', '\''].iter().find_map(|quote| {
         let at = tag.find(&format!(" {name}={quote}"))? + name.len() + 3;

@@ -87,7 +87,8 @@ pub(super) fn ask(programs: &Programs, resource: &str, node: &str, limit: Durati
     together(judged).map_or(Fact::Absent, Fact::Known)
 }
 
-/// Combines the reports of several BMCs into one: the report with the highest [`Answered::weight`], with the resets of all.
+/// Combines the reports of several BMCs into the report with the highest [`Answered::weight`], with the resets of
+/// all. Returns `None` if there are no reports.
 fn together(answers: impl IntoIterator<Item = Answered>) -> Option<Answered> {
     answers.into_iter().reduce(|one, other| {
         let (mut chosen, left) = if other.weight() > one.weight() { (other, one) } else { (one, other) };

@@ -254,8 +254,8 @@ fn says_the_same(last: &Reason, because: &Reason) -> bool {
     }
 }
 
-/// Returns the release of the etcd that last wrote the data. It is read from that etcd's container, which exists even
-/// while etcd is stopped.
+/// Returns the release of the etcd that last wrote the data, from that etcd's container. The container exists even
+/// while etcd is stopped. Returns `Absent` if there is no container.
 fn release(context: &Context) -> Fact<Version> {
     match podman::inspect(&context.programs, &context.params.name) {
         Ok(Some(container)) => image_versions::read(&container.image).map_or_else(

@@ -39,6 +39,7 @@ impl OffRow {
     }
 
     /// Returns the time from the first report of the series to the last one, and the time from the last one to `now`.
+    /// Returns `None` if there is no report.
     pub(super) fn lasted(&self, now: Duration) -> Option<(Duration, Duration)> {
         let row = self.0.as_ref()?;
         Some((row.last.saturating_sub(row.first), now.saturating_sub(row.last)))

@@ -69,7 +69,8 @@ impl MembersSeen {
     }
 }
 
-/// Returns the endpoint of a healthy voter, preferably the leader. Skips the member `except`.
+/// Returns the endpoint of a healthy voter, preferably the leader; `None` if there is none. Skips the member
+/// `except`.
 pub(super) fn voter(seen: &MembersSeen, except: Option<MemberId>) -> Option<&Endpoint> {
     let endpoint = |voter: &Member| seen.details.get(&voter.id)?.endpoint.as_ref();
     let healthy = || seen.membership.voters().filter(|voter| voter.is_healthy() && Some(voter.id) != except);
@@ -264,7 +265,8 @@ fn others_change(source: &Source, reference: &Said) -> Option<String> {
     (source.own_lock.as_ref() != Some(&lock.key)).then(|| lock.holder.clone())
 }
 
-/// Returns the answer from a client URL of `member`, even if another server gave it.
+/// Returns the answer from a client URL of `member`, even if another server gave it; `None` if no client URL was
+/// asked.
 fn at_its_place<'a>(member: &Listed, heard: &'a [(Endpoint, Heard)]) -> Option<&'a Heard> {
     let is_its = |endpoint: &Endpoint| member.client_urls.iter().any(|url| url.trim_end_matches('/') == endpoint.url);
     heard.iter().find(|(endpoint, _)| is_its(endpoint)).map(|(_, heard)| heard)

@@ -26,7 +26,7 @@ pub enum Target {
         files: [Option<PathBuf>; 3],
         /// The number of voters that the cluster is to have; `None` if the operator did not type it.
         voters: Option<usize>,
-        /// Path of the kubeconfig for the API that has the members' Machines.
+        /// Path of the kubeconfig for the API that has the members' Machines; `None` if none is known.
         kubeconfig: Option<PathBuf>,
     },
 }
@@ -41,9 +41,9 @@ pub struct Source {
     /// The number of voters to have, from the operator or the configuration; `None` if neither gives it.
     pub(super) wanted: Option<usize>,
     pub(super) promote_max_lag: u64,
-    /// Path of the kubeconfig for the API that has the members' Machines.
+    /// Path of the kubeconfig for the API that has the members' Machines; `None` if none is known.
     pub(super) kubeconfig: Option<PathBuf>,
-    /// The etcd key of the member-change lock, once this command has taken it.
+    /// The etcd key of the member-change lock; `None` until this command has taken it.
     pub(super) own_lock: Option<String>,
 }
 

@@ -27,7 +27,8 @@ pub struct Parts<'a> {
 }
 
 impl UnderWay {
-    /// Returns the member change that `cluster` shows. While its text equals that of `before`, it keeps the time of `before`.
+    /// Returns the member change that `cluster` shows; `None` if there is none. While its text equals that of
+    /// `before`, it keeps the time of `before`.
     pub fn of(cluster: &Cluster, before: Option<&Self>) -> Option<Self> {
         let words = health::change_under_way(cluster)?;
         let since = before.filter(|before| before.words == words).map_or(cluster.at, |before| before.since);

@@ -37,7 +37,8 @@ fn answers(cluster: &Cluster) -> impl Iterator<Item = (&str, &Etcd)> {
     cluster.etcd.iter().filter_map(|(node, etcd)| Some((node.as_str(), etcd.known()?)))
 }
 
-/// Returns the status of the leader's etcd. If no etcd leads, returns the one with the newest log.
+/// Returns the status of the leader's etcd. If no etcd leads, returns the one with the newest log; `None` if no etcd
+/// answered.
 fn newest(cluster: &Cluster) -> Option<&Etcd> {
     answers(cluster).map(|(_, etcd)| etcd).max_by_key(|etcd| (leads(etcd), etcd.term, etcd.index))
 }

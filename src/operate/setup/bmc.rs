@@ -118,8 +118,8 @@ pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str
     })
 }
 
-/// Returns the UUID to pin as `system_uuid`: the node's own, if its BMC reports the same one. A UUID that only the BMC
-/// reports may belong to any machine at that address.
+/// Returns the UUID to pin as `system_uuid`: the node's own, if its BMC reports the same one. Otherwise returns
+/// `None`, because a UUID that only the BMC reports may belong to any machine at that address.
 pub fn compared<'a>(looked: &[Looked], own: Option<&'a str>) -> Option<&'a str> {
     let told = looked.iter().find_map(|looked| looked.note.uuid.as_deref())?;
     own.filter(|own| uuid::same(own, told))

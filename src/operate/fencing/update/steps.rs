@@ -233,7 +233,8 @@ impl<'a> Work<'a> {
         self.report.old_on = Some(other);
     }
 
-    /// Returns the last line of this node's password file, which is the newest password.
+    /// Returns the last line of this node's password file, which is the newest password; `None` if no such line can
+    /// be read.
     fn newest(&self) -> Option<Secret> {
         PasswordFile::look(self.device.password_file.as_ref()?).ok()?.lines.pop()
     }

@@ -17,6 +17,7 @@ const TRIES: usize = 3;
 pub(super) struct Hooks {
     put_on: usize,
     /// The member that is being removed: its id, its name in messages, and the names by which its Machine is found.
+    /// `None` if no member is being removed, or if the Machine has no deletion hook.
     leaves: Option<(MemberId, String, Vec<String>)>,
 }
 
@@ -26,8 +27,8 @@ impl Hooks {
         self.put_on < TRIES
     }
 
-    /// Sets the deletion hook on the learner's Machine before the learner is promoted. Returns a message for the operator if the hook was
-    /// written.
+    /// Sets the deletion hook on the learner's Machine before the learner is promoted. Returns a message for the
+    /// operator, or `None` if nothing was written.
     pub(super) fn before_promotion(&mut self, source: &Source, seen: &MembersSeen) -> Result<Option<String>, Failure> {
         let unprotected =
             |member: &&Member| seen.details.get(&member.id).is_some_and(|one| one.is_protected == Some(false));
@@ -51,8 +52,8 @@ impl Hooks {
         self.leaves = member.map(|member| (id, member.shown(), names(member))).or(self.leaves.take());
     }
 
-    /// Removes the deletion hook from the removed member's Machine once a majority confirms the removal. Returns a message for the
-    /// operator. A failure does not undo the member change.
+    /// Removes the deletion hook from the removed member's Machine once a majority confirms the removal. Returns a
+    /// message for the operator, or `None` if nothing was done. A failure does not undo the member change.
     pub(super) fn after_removal(&mut self, source: &Source, seen: &MembersSeen) -> Option<String> {
         let is_gone =
             |(id, ..): &mut (MemberId, _, _)| seen.membership.is_confirmed && seen.membership.member(*id).is_none();

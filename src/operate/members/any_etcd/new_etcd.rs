@@ -26,8 +26,9 @@ pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &MembersSeen)
     variables
 }
 
-/// Returns the client URL for the new member, with the scheme and port of the other members' URLs. Without a client URL, etcd advertises
-/// its machine's own name, which clients may be unable to reach.
+/// Returns the client URL for the new member, with the scheme and port of the other members' URLs. Without a client
+/// URL, etcd advertises its machine's own name, which clients may be unable to reach. Returns `None` if the URL is
+/// unknown.
 fn client_url(new: &Newcomer, seen: &MembersSeen) -> Option<String> {
     let host = new.peer_url.rsplit_once(':')?.0.split_once("://")?.1;
     let mut known = seen.details.values().flat_map(|detail| &detail.client_urls);

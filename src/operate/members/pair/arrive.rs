@@ -274,8 +274,9 @@ impl Work {
         Ok(Took::Waits(self.joining(look, &new)))
     }
 
-    /// Sets the deletion hook on the new member's Machine before the member votes, if the other voter's Machine has one. It does so only
-    /// once. If another client removes the hook, that is on purpose.
+    /// Sets the deletion hook on the new member's Machine before the member votes, if the other voter's Machine has
+    /// one. It does so only once, because another client that removes the hook does so on purpose. Returns a message
+    /// if the hook was written.
     fn protected(&mut self, look: &Look, new: &str) -> Result<Option<String>, Failure> {
         let is_bare = |member: &&Member| member.machine == MachineState::Stays { is_protected: false };
         let uses_hooks = look.members.as_ref().is_ok_and(|seen| seen.membership.uses_hooks);

@@ -174,7 +174,8 @@ pub(super) fn read() -> Result<Option<Change>, Failure> {
     under_way(state_file::read(Path::new(FILE)))
 }
 
-/// Returns the member change that was read. Fails if its file is unreadable, because the change may be unfinished.
+/// Returns the member change that was read; `None` if there is no file. Fails if the file is unreadable, because the
+/// change may be unfinished.
 fn under_way(read: Fact<Change>) -> Result<Option<Change>, Failure> {
     match read {
         Fact::Known(change) => Ok(Some(change)),

@@ -70,7 +70,8 @@ impl Work {
         }
     }
 
-    /// Returns the power state that the BMC of `node` reports. On proves that the node runs, but Off is no proof that it is off.
+    /// Returns the power state that the BMC of `node` reports; `None` if it reports none. On proves that the node
+    /// runs, but Off is no proof that it is off.
     fn power_of(&self, look: &Look, node: &str) -> Option<String> {
         let device = look.devices(node).into_iter().next()?;
         let lines = fence_options::read(&self.programs).ok()?.lines_of(&device.resource.id).ok()?;

@@ -96,7 +96,8 @@ impl Look {
         nodes.iter().any(|node| node.name == name && node.standby)
     }
 
-    /// Returns the etcd member of `node`, matched by the node's address in the present `node_ip_map`.
+    /// Returns the etcd member of `node`, matched by the node's address in the present `node_ip_map`; `None` if there
+    /// is none.
     pub(super) fn member(&self, node: &str) -> Option<&Member> {
         let members = &self.members.as_ref().ok()?.membership.members;
         members.iter().find(|member| member.node.as_deref() == Some(node))

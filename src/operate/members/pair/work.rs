@@ -45,9 +45,10 @@ pub(super) struct Work {
     pub(super) progress: Box<dyn Progress>,
     pub(super) end: Deadline,
     pub(super) made: Vec<String>,
-    /// The deadline for Pacemaker to fence the old node, once the node was seen unclean.
+    /// The deadline for Pacemaker to fence the old node; `None` until the old node was seen unclean.
     pub(super) unclean: Option<Deadline>,
-    /// The learner's first observed raft index, and the time of that observation. The copy's speed follows from them.
+    /// The time of the first observation of the learner's raft index, and that index; `None` before. The speed of the
+    /// copy follows from them.
     pub(super) copied: Option<(Deadline, u64)>,
     /// True if this run of the command has started the new node.
     pub(super) is_started: bool,
@@ -185,8 +186,8 @@ impl Work {
         Ok(changed(&self.change, look, std::mem::take(&mut self.made), seconds))
     }
 
-    /// Removes the deletion hook from the old member's Machine. If the new machine has the same name, the hook belongs to the new machine
-    /// and stays.
+    /// Removes the deletion hook from the old member's Machine. If the new machine has the same name, the hook
+    /// belongs to the new machine and stays. Returns a message for the operator, or `None` if nothing was done.
     fn unprotected(&self, look: &Look) -> Option<String> {
         let kubeconfig = &look.context.params.kubeconfig;
         let old = self.change.old.as_ref().filter(|_| !self.change.keeps_name() && kubeconfig.exists())?;

@@ -22,7 +22,8 @@ pub(super) struct Known<'a> {
     pub(super) links_of_old: Vec<IpAddr>,
     /// The peer port of the pair's etcd.
     pub(super) peer_port: u16,
-    /// The value of `pcmk_delay_base` for the new node's fence device, as [`delay`] returns it.
+    /// The value of `pcmk_delay_base` for the new node's fence device, as [`delay`] returns it; `None` to leave the
+    /// option out.
     pub(super) delay: Option<String>,
     pub(super) now: u64,
 }

@@ -121,7 +121,8 @@ fn name(member: &Member) -> &str {
     member.node.as_deref().unwrap_or(&member.name)
 }
 
-/// Parses an alarm in etcd's status, such as `memberID:10501334649042878790 alarm:NOSPACE`.
+/// Parses an alarm in etcd's status, such as `memberID:10501334649042878790 alarm:NOSPACE`. Returns `None` for any
+/// other text.
 fn alarm(words: &str) -> Option<(MemberId, String)> {
     let of = |begins: &str| words.split_whitespace().find_map(|word| word.strip_prefix(begins));
     Some((of(OF_MEMBER)?.parse().ok()?, of(ALARM)?.to_owned()))

@@ -43,7 +43,7 @@ const PRIORITY_DELAY: Duration = Duration::from_secs(15);
 /// The state of the cluster as this node observes it. A fact is `Absent` if the object does not exist.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterFacts {
-    /// Version of pcs, such as `0.11.5`.
+    /// Version of pcs, such as `0.11.5`; `Absent` if pcs is not installed.
     pub pcs: Fact<String>,
     /// The hosts to which pcs on this node has a token, each with the address of its pcsd.
     pub hosts: Fact<BTreeMap<String, IpAddr>>,

@@ -43,7 +43,8 @@ pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>, names: &[Stri
     differ(reader, &nodes, &section).then_some(nodes)
 }
 
-/// Parses the setting `names`: the further addresses and DNS names at which clients reach etcd on either node.
+/// Parses the setting `names`: the further addresses and DNS names at which clients reach etcd on either node. Adds a
+/// fault and returns `None` if the value is invalid.
 pub(super) fn names(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Vec<String>> {
     const LIST: &str = "write a list of addresses and DNS names, names = [\"...\"]";
     let Some(value) = top.get("names") else { return Some(Vec::new()) };

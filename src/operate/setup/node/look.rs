@@ -68,7 +68,8 @@ fn runs(programs: &Programs, unit: &str) -> bool {
     said.is_ok_and(|output| output.code == 0 || output.stdout.trim() == "activating")
 }
 
-/// Returns the version in a program's output: the first word that begins with a digit and contains a dot.
+/// Returns the version in a program's output: the first word that begins with a digit and contains a dot. Returns
+/// `None` if there is none.
 fn number(text: &str) -> Option<String> {
     let words = text.split(|letter: char| letter.is_whitespace() || "'\"(),".contains(letter));
     let found =
@@ -108,7 +109,8 @@ pub fn is_described(description: &Description) -> Option<usize> {
 }
 
 /// Returns the index of the node that has one of `addresses`, because two machines never share one. If no node has
-/// one, returns the node with the host name `host`, so that a wrong address is reported as a wrong address.
+/// one, returns the node with the host name `host`, so that a wrong address is reported as such. Returns `None` if
+/// there is neither.
 fn which(description: &Description, host: &str, addresses: &[IpAddr]) -> Option<usize> {
     let by_address = description.nodes.iter().position(|node| addresses.contains(&node.address));
     by_address.or_else(|| description.nodes.iter().position(|node| is_called(host, &node.name)))
