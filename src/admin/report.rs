@@ -43,8 +43,9 @@ pub(super) struct Form {
     pub json: bool,
 }
 
-/// The ids of the arguments `--json` and `-o` in clap.
+/// The id of the argument `--json` in clap.
 const JSON: &str = "json";
+/// The id of the argument `-o` in clap.
 const OUTPUT: &str = "output-form";
 
 impl Args for Form {

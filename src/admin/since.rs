@@ -49,7 +49,8 @@ impl Since {
     }
 }
 
-/// Parses a date with or without hours, minutes and seconds. Returns milliseconds since 1970.
+/// Parses a date with or without hours, minutes and seconds. Returns milliseconds since 1970, or `None` if the text
+/// is no date.
 fn date(text: &str) -> Option<u64> {
     let whole = ["", ":00", " 00:00:00"].map(|rest| format!("{text}{rest}"));
     let at = whole.iter().find_map(|text| humantime::parse_rfc3339_weak(text).ok())?;
