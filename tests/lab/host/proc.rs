@@ -72,7 +72,8 @@ pub fn is_zombie(pid: u32) -> bool {
     i32::try_from(pid).ok().and_then(stat).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
 }
 
-/// Returns the state letter of a process and its start time, in clock ticks since the machine's boot.
+/// Returns the state letter of a process and its start time, in clock ticks since the machine's boot; `None` if there
+/// is no such process.
 fn stat(pid: i32) -> Option<(char, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The program's name may contain spaces and brackets, so the fields begin after the last bracket.

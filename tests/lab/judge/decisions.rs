@@ -90,7 +90,7 @@ fn must_be_of_this_program(lab: &Lab, node: Node, records: &[u8]) -> Result<()> 
     }
 }
 
-/// Returns the number before `words` at the beginning of a line of `text`.
+/// Returns the number before `words` at the beginning of a line of `text`; `None` if no line has one.
 fn number_before(text: &str, words: &str) -> Option<usize> {
     text.lines().find_map(|line| line.split_once(words)?.0.parse().ok())
 }

@@ -172,7 +172,7 @@ impl Writers {
         lock(&self.shared.acks).len()
     }
 
-    /// Returns the first write that began after `moment` and was acknowledged.
+    /// Returns the first write that began after `moment` and was acknowledged; `None` if there is none yet.
     pub fn first_after(&self, moment: Duration) -> Option<Ack> {
         lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
     }

@@ -235,7 +235,7 @@ impl Scene<'_> {
     }
 
     /// Boots the node without its peer. Returns the outcome of the run if the node serves and lacks an acknowledged
-    /// write.
+    /// write, and otherwise `None`.
     fn alone(&mut self, node: Node, quorum: bool) -> Result<Option<Outcome>> {
         if !quorum {
             self.lab.set("boot-delay", "0")?;

@@ -61,7 +61,7 @@ impl Unit {
         of_key.map(|(_, _, value)| value.as_str()).collect()
     }
 
-    /// Returns the last value of `key` in a section of the unit's file.
+    /// Returns the last value of `key` in a section of the unit's file; `None` if the section lacks the key.
     pub fn value(&self, section: &str, key: &str) -> Option<&str> {
         self.values(section, key).pop()
     }
@@ -120,7 +120,7 @@ fn is_unit(name: &str) -> bool {
     matches!(kind(name), Some("service" | "timer"))
 }
 
-/// Returns the part of a unit's name after the last dot, such as `service`.
+/// Returns the part of a unit's name after the last dot, such as `service`; `None` if there is no dot.
 fn kind(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, kind)| kind)
 }

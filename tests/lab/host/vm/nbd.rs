@@ -34,7 +34,7 @@ const REPLY_ACK: u32 = 1;
 const REPLY_INFO: u32 = 3;
 const REPLY_UNSUPPORTED: u32 = 1 << 31 | 1;
 const INFO_EXPORT: u16 = 0;
-/// The flags of the exported disk: they are valid, and the disk accepts flushes.
+/// The flags of the exported disk: the flags are valid, and the disk accepts flushes.
 const EXPORT_FLAGS: u16 = 0b101;
 const READ: u16 = 0;
 const WRITE: u16 = 1;

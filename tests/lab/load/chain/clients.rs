@@ -8,14 +8,14 @@ use crate::cluster::etcd;
 /// The etcd key, below a run's prefix, of the counter that a client on each node raises by one.
 pub const KEY: &str = "chain";
 
-/// Reads the counter under `key` by a linearizable read.
+/// Reads the counter under `key` by a linearizable read. Returns `None` if etcd does not respond.
 pub async fn read(client: &mut Client, key: &str) -> Option<Deed> {
     let answer = client.get(key, None).await.ok()?;
     Some(Deed::Read { link: link(answer.kvs())?, said: etcd::header(answer.header())? })
 }
 
 /// Raises the counter under `key` by one if etcd still holds the value `known`. Otherwise returns the value that etcd
-/// holds.
+/// holds. Returns `None` if etcd does not respond.
 pub async fn swap(client: &mut Client, key: &str, known: &Link, author: &str) -> Option<Deed> {
     let number = known.number + 1;
     let unchanged = Compare::mod_revision(key, CompareOp::Equal, known.revision);
