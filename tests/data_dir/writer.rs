@@ -10,10 +10,13 @@ pub(crate) const PEER: u64 = 0x8000_0000_0000_0001;
 pub(crate) const OTHER: u64 = 0x9000_0000_0000_0002;
 pub(crate) const CLUSTER: u64 = 0xcdf8_1818_e32e_3b5b;
 
-/// The kinds of changes of members, with the numbers that etcd's log has for them.
+/// The number that etcd's log has for the addition of a voter.
 pub(crate) const ADD: u64 = 0;
+/// The number that etcd's log has for the removal of a member.
 pub(crate) const REMOVE: u64 = 1;
+/// The number that etcd's log has for a change of a member's URLs.
 pub(crate) const UPDATE: u64 = 2;
+/// The number that etcd's log has for the addition of a learner.
 pub(crate) const ADD_LEARNER: u64 = 3;
 
 /// A protobuf message that is being built.

@@ -356,7 +356,8 @@ fn two_gigabytes_and_a_million_keys_take_a_minute_at_most_and_little_memory() {
     assert!(used <= KIB, "{used} KiB");
 }
 
-/// Returns the largest memory use of a process in KiB, from the text of its `/proc/PID/status`.
+/// Returns the largest memory use of a process in KiB, from the text of its `/proc/PID/status`; `None` if the text
+/// has none.
 fn peak(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()

@@ -271,7 +271,7 @@ impl Node {
         }
     }
 
-    /// Waits until the host's agent ends, and returns its exit code.
+    /// Waits until the host's agent ends, and returns its exit code; `None` if a signal killed it.
     pub(crate) fn code(&mut self) -> Option<i32> {
         let mut child = self.child.take().unwrap();
         let mut ended = None;

@@ -172,7 +172,7 @@ impl Mux {
         eventually(&format!("not logged: {words}"), || self.place().log().contains(words));
     }
 
-    /// Waits until `watchdog-mux` ends, and returns its exit code.
+    /// Waits until `watchdog-mux` ends, and returns its exit code; `None` if a signal killed it.
     fn code(&mut self) -> Option<i32> {
         let mut ended = None;
         eventually("it does not end", || {

@@ -49,7 +49,8 @@ impl Sources {
         uses.filter_map(|path| self.home_of(path, 0)).filter(|home| home != module).collect()
     }
 
-    /// Returns the module with the file that defines the item `path`. `depth` is the number of re-exports followed so far.
+    /// Returns the module with the file that defines the item `path`; `None` if no file does. `depth` is the number
+    /// of re-exports followed so far.
     fn home_of(&self, path: &Module, depth: usize) -> Option<Module> {
         let known = (0..=path.len()).rev().find(|length| self.files.contains_key(&path[..*length]))?;
         let (module, rest) = path.split_at(known);
