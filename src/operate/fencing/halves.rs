@@ -20,32 +20,34 @@ pub struct Half {
     pub node: String,
     /// The node that fences the other one.
     pub by: String,
-    /// The last recorded test of this half; `None` if there is none, or if only the other node has the record.
+    /// The last recorded test in which `by` fenced `node`. `None` if there is none, or if only the other node has the
+    /// record.
     pub test: Option<Record>,
-    /// The time at which a test of this half last passed, in RFC 3339; `None` if none has passed. Both nodes know it,
-    /// because a node attribute contains it.
+    /// The time at which a test in which `by` fenced `node` last passed, in RFC 3339; `None` if none has passed. Both
+    /// nodes know it, because a node attribute contains it.
     pub passed_at: Option<String>,
 }
 
 impl Half {
-    /// Returns whether the last test of this half passed; `None` if this node has no record of a test.
+    /// Returns whether the last test in which `by` fenced `node` passed; `None` if this node has no record of a test.
     pub fn has_passed(&self) -> Option<bool> {
         self.test.as_ref().map(|test| test.passed)
     }
 }
 
-/// Both halves of the pair's mutual fencing. The half in which this node fences comes first.
+/// Both directions of the pair's mutual fencing, each as a [`Half`]. The direction in which this node fences comes
+/// first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Halves {
-    /// Name of the node that collected the information about both halves.
+    /// Name of the node that collected this information about the pair's fencing.
     pub here: String,
     pub halves: Vec<Half>,
 }
 
 impl Halves {
-    /// Returns both halves as this node knows them. The half in which this node fences includes the record of the
-    /// last test. The other half does not, because the other node stores that record.
+    /// Returns both directions of the pair's fencing as this node knows them. The direction in which this node fences
+    /// has the record of the last test. The other direction has none, because the other node stores that record.
     pub fn here(cluster: &Cluster) -> Result<Self, Failure> {
         let here = cluster.here.as_str();
         let configuration = with_node(cluster, here)?;
@@ -65,7 +67,7 @@ impl Halves {
         Self { here: here.to_owned(), halves }
     }
 
-    /// Adds the record of the test that the node of `other` conducted.
+    /// Adds from `other` the record of the test that the other node conducted.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         for half in self.halves.iter_mut().filter(|half| half.by == other.here && half.test.is_none()) {
@@ -74,7 +76,7 @@ impl Halves {
         self
     }
 
-    /// Returns the half in which `node` is fenced; `None` if there is no such half.
+    /// Returns the [`Half`] in which `node` is fenced; `None` if there is none.
     pub fn of_node(&self, node: &str) -> Option<&Half> {
         self.halves.iter().find(|half| half.node == node)
     }

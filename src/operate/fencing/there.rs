@@ -32,7 +32,8 @@ pub struct There<'a> {
 }
 
 impl There<'_> {
-    /// Returns what the other node knows of both halves of the fencing. Fails if the host is not the other node.
+    /// Returns what the other node knows of both directions of the pair's fencing. Fails if the host is not the other
+    /// node.
     pub fn halves(&self) -> Result<Halves, Failure> {
         let (host, name) = (self.host, self.name);
         let said = self.run(&["fencing", "test", "--last", "--json"])?;

@@ -99,7 +99,7 @@ struct Before {
     started: Option<Started>,
 }
 
-/// The time of Pacemaker's last start of etcd on a node, and the number of that operation.
+/// The time at which Pacemaker last started etcd on a node (`None` if unknown), and the number of that operation.
 type Started = (Option<u64>, i64);
 
 impl Watch<'_> {
@@ -368,8 +368,8 @@ mod tests {
         assert_eq!(found(&[], 9_000), (None, Duration::from_secs(9)));
     }
 
-    /// Asserts that a node which returns before Corosync misses it counts as back once Pacemaker has started its etcd again. Such a node
-    /// is never seen as absent or as a learner.
+    /// Asserts that a node that returns before Corosync misses it counts as back once Pacemaker has started its etcd
+    /// anew. Such a node is never seen as absent or as a learner.
     #[test]
     fn a_node_that_was_never_missed_votes_again_once_its_etcd_was_started_anew() {
         let mut cluster = healthy();

@@ -284,7 +284,8 @@ mod tests {
         FirstCorosync { boot_id: "b1".to_owned(), started }
     }
 
-    /// Asserts that the peer counts as seen after a restart of Corosync, because that loses the record of the nodes that had joined.
+    /// Asserts that the peer counts as seen after a restart of Corosync, because the restart loses the record of the
+    /// nodes that had joined.
     #[test]
     fn the_peer_counts_as_seen_where_nobody_could_know() {
         let unseen = || Fact::Known(false);

@@ -19,8 +19,9 @@ struct Row {
 }
 
 impl OffRow {
-    /// Adds a report that arrived at `now`. Any other report than the previous one begins a new series, or ends it if the machine may be
-    /// on. Returns whether the report continues the series.
+    /// Adds a BMC's report that arrived at `now` to the series of Off reports. A report that differs from the
+    /// previous one begins a new series, or ends the series if the machine may be on. Returns whether the report
+    /// continues the series.
     pub(super) fn take(&mut self, answered: Option<&Answered>, now: Duration) -> bool {
         let Some(answered) = answered.filter(|answered| answered.is_proven_off()) else {
             self.0 = None;
@@ -33,13 +34,13 @@ impl OffRow {
         is_continued
     }
 
-    /// Returns whether the report `answered` is equal to the earlier ones of the series.
+    /// Returns whether the report `answered` is equal to the reports in the series of Off reports.
     pub(super) fn goes_with(&self, answered: &Answered) -> bool {
         answered.is_proven_off() && self.0.as_ref().is_some_and(|row| row.answered == *answered)
     }
 
-    /// Returns the time from the first report of the series to the last one, and the time from the last one to `now`.
-    /// Returns `None` if there is no report.
+    /// Returns the time from the first to the last report in the series of Off reports, and the time from the last
+    /// one to `now`. Returns `None` if there is no report.
     pub(super) fn lasted(&self, now: Duration) -> Option<(Duration, Duration)> {
         let row = self.0.as_ref()?;
         Some((row.last.saturating_sub(row.first), now.saturating_sub(row.last)))

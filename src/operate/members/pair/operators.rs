@@ -92,9 +92,9 @@ mod tests {
         change.log.push(super::super::change::Entry { at: 0, step, what: String::new() });
     }
 
-    /// Asserts when OpenShift's API is asked which machine has the old node's name: from the time at which the old
-    /// Node may be gone until the new Node is recorded. In that time, the old machine's etcd must be stopped, but not
-    /// the new machine's.
+    /// Asserts the time in which OpenShift's API is asked which machine has the old node's name. It begins when the
+    /// old Node may be gone, and ends when the new Node is recorded. In that time, the old machine's etcd must be
+    /// stopped, but not the new machine's.
     #[test]
     fn the_api_says_whose_the_name_is_once_the_old_node_may_be_gone() {
         let node1 = Node1::new();

@@ -124,8 +124,8 @@ mod tests {
         matches!(verified, Ok(Took::Waits(why)) if why.starts_with(what))
     }
 
-    /// Asserts that the step `Verify` waits until either node may be stopped and the new node runs the other one's fence device. In a
-    /// healthy pair it fails here only because no etcd answers.
+    /// Asserts that the step `Verify` waits until either node may be stopped and the new node runs the other node's
+    /// fence device. For a healthy pair the step fails in this test, but only because no etcd answers.
     #[test]
     fn nothing_is_over_before_either_node_could_go_on_alone_and_be_fenced() {
         let well = verified(Some(2), samples::read("healthy"));

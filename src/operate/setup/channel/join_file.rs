@@ -123,8 +123,8 @@ impl Join {
         state_file::replace(&path, self.text()?.as_bytes(), 0o600).map_err(failed)
     }
 
-    /// Returns the key that the joining node presents, and the only certificate that it accepts: that of the node which
-    /// drives the setup.
+    /// Returns the key that the joining node presents, and the only certificate that it accepts. That certificate
+    /// belongs to the node that drives the setup.
     pub(super) fn credentials(&self) -> super::Credentials {
         let own = Identity { certificate: self.certificate.clone(), key: self.key.clone() };
         super::Credentials { own, other: self.caller.clone() }

@@ -89,7 +89,7 @@ pub struct Wanted<'a> {
     pub passwords: [Secret; 2],
     /// The token by which the two pcsds authorise each other; `None` once they have done so.
     pub token: Option<Secret>,
-    /// True on the node that runs `pcs host auth`, which keeps the token's file until that is done.
+    /// True on the node that runs `pcs host auth`. That node keeps the token's file until the command has succeeded.
     pub keeps_token: bool,
     /// True if an interrupted run created the cluster on this node only.
     pub is_half_made: bool,
