@@ -35,8 +35,8 @@ impl Log {
         other.0.iter().all(has)
     }
 
-    /// Returns the directory on either node that holds this log or a continuation of it: the `member` of a data dir,
-    /// or one that was moved aside. `None` if there is no such directory.
+    /// Returns the directory on either node that holds this log or a continuation of it. That is the `member` of a
+    /// data dir, or a `member` that was moved aside. `None` if there is no such directory.
     pub(super) fn lies_in(&self, lab: &Lab) -> Result<Option<PathBuf>> {
         for node in NODES {
             for dir in [disks::data_dir(lab, node), disks::mount_point(lab, node)] {

@@ -105,7 +105,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Cuts the power of one node, then of the other one. Returns the time for which the second node ran without its
+    /// Cuts the power of one node, then of the other one. Returns the period in which the second node ran without its
     /// peer.
     fn cut_both(&self, first: Role, apart: Duration) -> Result<Window> {
         let (first, second) = (self.node(first), self.node(first).other());

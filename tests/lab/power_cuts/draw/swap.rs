@@ -44,13 +44,13 @@ pub struct Copied {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotMounted {
     pub node: Role,
-    /// True if etcd ran on its own disk before the boot without it, so that the node has a record of the mount.
-    /// Otherwise the mount is set up right before that boot.
+    /// True if etcd ran on its own disk before the boot without this disk, so that the node has a record of the
+    /// mount. Otherwise the mount is set up right before that boot.
     pub known: bool,
     /// The outage before the boot without etcd's disk.
     pub outage: Outage,
-    /// The time for which the node runs without its disk while the other one serves, and the outage after that.
-    /// `None` if the node boots without its peer: then it is cut at once, and both nodes boot.
+    /// The time for which the node runs without its disk while the other node serves, and the outage after that.
+    /// `None` if the node boots without its peer. In that case the node is cut at once, and both nodes boot.
     pub next: Option<(Duration, Outage)>,
 }
 
@@ -204,8 +204,9 @@ impl NotMounted {
     }
 }
 
-/// Returns whether the draws of swapped data dirs are complete. Each variant must be drawn, the same one for the same
-/// seed, and none that cannot be judged. A series of all kinds must draw none. The lab's self-test calls it.
+/// Returns whether the draws of swapped data dirs are complete. Each variant must be drawn, equal seeds must draw
+/// equal variants, and each drawn variant must be one that the lab can judge. A series that draws all kinds must not
+/// draw a swap. The lab's self-test calls it.
 pub fn draws_every_swap() -> bool {
     const SEEDS: u64 = 300;
     let all = |kind: Kind| (0..SEEDS).map(move |seed| Draw::new(seed, Some(kind), true));
