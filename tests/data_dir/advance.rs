@@ -9,7 +9,7 @@ use crate::layout::{assert_free, lock_as_etcd};
 use crate::present;
 use crate::writer::{ADD, ADD_LEARNER, Dir, ME, PEER, REMOVE, Writer, database, learner, member};
 
-/// Returns the data dir of a voter of two, with entries above its commit index.
+/// Returns the data dir of one of two voters, with entries above its commit index.
 fn lagging() -> Writer {
     let mut writer = Writer::two_voters();
     writer.puts(3);
@@ -170,7 +170,8 @@ fn the_record_is_etcds_own() {
     assert!(fs::read(&dir.wals()[0]).unwrap() == *writer.tail());
 }
 
-/// Asserts that the commit index is not advanced for a reason that contains `why`, and that no file changes.
+/// Asserts that the advance of the commit index is refused with a reason that contains `why`, and that no file
+/// changes.
 fn assert_refused(dir: &Dir, why: &str) {
     let before: Vec<_> = dir.wals().iter().map(|path| fs::read(path).unwrap()).collect();
     let error = data_dir::advance_commit(dir.path()).unwrap_err().to_string();

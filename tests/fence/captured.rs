@@ -32,8 +32,8 @@ pub(crate) fn capture(name: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A captured BMC with what the fence agent makes of it: the exit code of `status`, the output of `list`, and the URI to which
-/// `off` posts. That URI is `None` if the agent needs a selector (`plug`).
+/// A captured BMC with what the fence agent makes of it: the exit code of `status`, the output of `list`, and the URI
+/// to which `off` posts. `off` posts nothing if the agent needs a selector (`plug`).
 pub(crate) struct Captured {
     pub(crate) name: &'static str,
     status: i32,

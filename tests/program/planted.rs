@@ -80,7 +80,7 @@ const KINDS: [(&str, Plant); 7] = [
     ("a directory", |at, _| fs::create_dir(at).unwrap()),
 ];
 
-/// The files and a process of the host that a planted name must not make the agent touch.
+/// The host's files and a process that the agent must not touch, even if a planted name leads to them.
 struct Host {
     secret: PathBuf,
     locked: PathBuf,

@@ -180,8 +180,9 @@ fn two_faults_hold_as_much() {
     assert_same_verdict(2);
 }
 
-/// Asserts that a search with put-back disks and two faults finds no violation. In some of its states no way leads back to
-/// two voters: the leader published its position for a promotion, and lost its power before that.
+/// Asserts that a search with put-back disks and two faults finds no violation. From some of its states no way leads
+/// back to two voters. In these, the leader published its position for a promotion, and lost its power before the
+/// promotion.
 #[test]
 #[ignore = "ten minutes: `make sim-deep` runs it"]
 fn two_faults_with_disks_that_are_put_back_lose_nothing() {

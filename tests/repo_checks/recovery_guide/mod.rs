@@ -26,7 +26,8 @@ fn all_sentences() -> Vec<Sentence> {
     all
 }
 
-/// Returns whether the words of the guide are the sentence of a source with its holes filled.
+/// Returns whether the guide's `words` are `sentence`, a sentence of a source, with values in place of its
+/// placeholders.
 fn fits(sentence: &str, words: &str) -> bool {
     let mut pieces = sentence.split("{}");
     let Some(mut rest) = pieces.next().and_then(|first| words.strip_prefix(first)) else { return false };

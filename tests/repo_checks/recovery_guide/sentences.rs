@@ -128,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// Takes the string literals among a macro's arguments: its format string, and texts that fill its holes.
+    /// Takes the string literals among a macro's arguments: its format string, and texts that are inserted into it.
     fn take_tokens(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {

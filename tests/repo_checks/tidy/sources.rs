@@ -188,7 +188,8 @@ fn written(path: &syn::Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
-/// Returns the paths in an expression that does not outlive this call, as the syntax tree of a macro's argument.
+/// Returns the paths in an expression. The expression is the parsed argument of a macro, which does not outlive this
+/// call.
 fn paths_in(expression: &syn::Expr) -> Vec<Vec<String>> {
     struct Paths(Vec<Vec<String>>);
     impl<'ast> Visit<'ast> for Paths {

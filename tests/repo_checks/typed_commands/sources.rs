@@ -11,7 +11,7 @@ use crate::tree::{root, rust_files};
 /// The names of the functions and constants that make a command for `typed`. All texts in them are commands.
 const MAKERS: [&str; 9] =
     ["RECLAIM", "WATCH", "command", "fencing_check", "history", "others", "update_command", "way_back", "what_to_type"];
-/// The texts in functions of [`MAKERS`] that are no commands: fillers of holes, and names of parameters.
+/// The texts in functions of [`MAKERS`] that are no commands: values for placeholders, and names of parameters.
 const PARTS: [&str; 4] = ["NODE", "cert_file", "trusted_ca_file", ""];
 
 /// Returns every command that a problem of `tandem status` can print, with `{}` for values that are known only then.
