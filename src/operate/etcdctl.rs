@@ -101,8 +101,8 @@ fn is_typed(name: &str, typed: &[OsString]) -> bool {
     typed.iter().any(|word| word == option || word.to_str().is_some_and(|word| word.starts_with(&begins)))
 }
 
-/// Returns the environment variables for etcdctl in etcd's container. Certificate paths are left out if the container
-/// does not see them; the container then has its own.
+/// Returns the environment variables for etcdctl in etcd's container. Leaves out certificate paths that the container
+/// does not see. In that case the container has certificate paths of its own.
 fn in_container(context: &Context, credentials: &Credentials, typed: &[OsString]) -> Vec<(&'static str, String)> {
     let [ca, cert, key] = files(credentials).map(|file| inside(&context.deployment, &file));
     let files = ca.zip(cert).zip(key).map(|((ca, cert), key)| [ca, cert, key]);

@@ -96,8 +96,8 @@ impl JoinFile {
         read.filter(|read| read.format == FORMAT && read.kind == KIND).ok_or_else(unlike)
     }
 
-    /// Returns whether the join file has expired. It does so a day after it was made, or if it was made more than an
-    /// hour in the future.
+    /// Returns whether the join file has expired. A join file expires a day after it was made. A file that was made
+    /// more than an hour in the future counts as expired.
     fn is_void(&self, now: u64) -> bool {
         now.saturating_sub(self.made) > LASTS || self.made.saturating_sub(now) > CLOCKS_DIFFER
     }

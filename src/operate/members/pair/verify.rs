@@ -73,7 +73,8 @@ fn compared(nodes: [&String; 2], (revision, [here, there]): (i64, [Hash; 2])) ->
     )))
 }
 
-/// Returns the hashes of both nodes' data at one revision, with that revision. Both must have been compacted at the same revision, too.
+/// Returns the hashes of both nodes' data at one revision, with that revision. The data of both nodes must also have
+/// been compacted at one revision.
 fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
     let Some(peer) = &context.peer_endpoint else { return Err(Failure("there is no second node".to_owned())) };
     let credentials = context.credentials();
