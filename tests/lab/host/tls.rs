@@ -15,7 +15,7 @@ use crate::host::node::{CLIENT_IP, NODES, Node};
 use crate::host::state::Lab;
 use crate::sh::{self, Result};
 
-/// The name of the etcd user as which the alert agent logs in. Its certificate has this name.
+/// The name of the etcd user as which the alert agent logs in. The alert agent's certificate has this name.
 pub const LOCKS: &str = "locks";
 
 /// The name of the certificate of the third etcd member, which runs at the client's address.

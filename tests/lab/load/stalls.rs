@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::sh::Result;
 
-/// The pause between two syncs. It is long enough to make them few, compared with those of etcd.
+/// The pause between two syncs. It is long, so that these syncs are few, compared with the syncs of etcd.
 const EVERY: Duration = Duration::from_millis(25);
 /// The longest time that a sync of one page may take on a machine that is busy but does not stall.
 const BUSY: Duration = Duration::from_millis(100);
