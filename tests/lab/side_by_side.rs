@@ -28,9 +28,9 @@ struct Part {
     report: PathBuf,
 }
 
-/// Runs the scenarios in `jobs` labs at the same time. With two labs each takes every second scenario, with three
-/// every third, so that all have about as much to do. A lab keeps its scenarios' order, and passes its hosts from one
-/// scenario to the next.
+/// Runs the scenarios in `jobs` labs at the same time. With two labs, each lab takes every second scenario, and with
+/// three labs every third one, so that all labs have about as much to do. A lab keeps its scenarios' order, and
+/// passes its hosts from one scenario to the next.
 pub fn run(lab: &Lab, wish: Wish, names: &[&str], jobs: usize) -> Result<Report> {
     let dir = std::env::temp_dir().join(format!("tandem-lab-{}-{}", lab.name, std::process::id()));
     crate::sh::make_dir(&dir)?;
