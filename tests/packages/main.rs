@@ -221,8 +221,8 @@ fn each_package_holds_what_is_installed_and_nothing_else() {
 }
 
 /// Asserts that a package runs two scripts at most. One refuses a removal, and one has systemd read new units
-/// (`tests/program/removal.rs` and `arrival.rs`). Nothing else runs when a package is installed or removed: no unit is
-/// enabled, and no upgrade restarts one.
+/// (`tests/program/removal.rs` and `arrival.rs`). Nothing else runs when a package is installed or removed: no unit
+/// is enabled, and an upgrade restarts no unit.
 #[test]
 fn nothing_runs_but_what_keeps_a_package_and_has_systemd_read_its_units() {
     let script = |path: &str| fs::read_to_string(root().join("deb").join(path)).unwrap();
