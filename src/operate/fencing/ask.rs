@@ -84,8 +84,8 @@ pub(super) fn one_within(
     Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked, flag, misconfigured })
 }
 
-/// Returns the BareMetalHosts of nodes that are not detached, and the remediations that may reset a node besides
-/// Pacemaker. Returns `NotAsked` for both if this node has no etcd resource.
+/// Returns the BareMetalHosts of nodes that are not detached, and the remediations that may reset a node in addition
+/// to Pacemaker. Returns `NotAsked` for both if this node has no etcd resource.
 fn of_the_api(configuration: &Configuration, resource: Option<&str>) -> (Fact<Vec<String>>, Fact<Vec<Remediation>>) {
     let Ok(context) = node::context(resource) else { return (Fact::NotAsked, Fact::NotAsked) };
     let (kubeconfig, nodes) = (&context.params.kubeconfig, &configuration.nodes);
