@@ -32,7 +32,8 @@ fn checked(cluster: &Cluster, call: &Call) -> (Checked, String) {
     let answer = Answer {
         device: DEVICE.to_owned(),
         target: "node2".to_owned(),
-        note: found.note,
+        // The cluster was observed right before, at its own time.
+        note: BmcNote { at: cluster.at, ..found.note },
         role: found.role,
         may_reset: found.may_reset,
         locked: found.locked,
@@ -79,20 +80,20 @@ type Planted = (&'static str, &'static str, fn() -> Server, fn(Call) -> Call);
 
 #[rustfmt::skip]
 const PLANTED: &[Planted] = &[
-    ("bmc-fails", "tandem fencing update node2", Server::start, |call| call.set("password", "an-older-one")),
-    ("bmc-fails", "no/such/file", Server::start, |call| call.without("password").set("password_file", "/no/such/file")),
+    ("bmc-check-failed", "tandem fencing update node2", Server::start, |call| call.set("password", "an-older-one")),
+    ("bmc-check-failed", "no/such/file", Server::start, |call| call.without("password").set("password_file", "/no/such/file")),
     ("options-wrong", "username is missing", Server::start, |call| call.without("username")),
-    ("bmc-fails", "another machine's", Server::start, |call| call.set("system_uuid", "11111111-2222-3333-4444-555555555555")),
-    ("bmc-fails", "no system here is called", || Server::with_world(World::of(vec![System::new("a"), System::new("b")])), |call| call.set("plug", "c")),
-    ("bmc-fails", "certificate", || listening(Listening::Tls, CertificateKind::Expired), |call| call),
-    ("bmc-fails", "certificate", || listening(Listening::Tls, CertificateKind::WrongName), |call| call),
-    ("bmc-fails", "--ssl-fingerprint SHA256", Server::start, |call| call.without("ssl_ca_file").set("ssl_fingerprint", &"00".repeat(32))),
-    ("bmc-fails", "curl", || listening(Listening::Silence, CertificateKind::Good), |call| call.set("action_timeout", "3")),
-    ("bmc-fails", "curl", Server::start, |call| call.set("ipport", "1")),
-    ("bmc-fails", "503", || Server::with_world(World::one_system().with(Fault::always("GET", "", Misbehaviour::Status(503, String::new())))), |call| call.set("action_timeout", "5")),
-    ("bmc-fails", "offers no Reset action", || with(|system| system.can_reset = false), |call| call),
-    ("another-machine", "system_uuid=", || with(|system| system.uuid = "11111111-2222-3333-4444-555555555555".into()), |call| call),
-    ("off-while-online", "ip=ADDRESS", || with(|system| system.power = "Off".into()), |call| call),
+    ("bmc-check-failed", "another machine's", Server::start, |call| call.set("system_uuid", "11111111-2222-3333-4444-555555555555")),
+    ("bmc-check-failed", "no system here is called", || Server::with_world(World::of(vec![System::new("a"), System::new("b")])), |call| call.set("plug", "c")),
+    ("bmc-check-failed", "certificate", || listening(Listening::Tls, CertificateKind::Expired), |call| call),
+    ("bmc-check-failed", "certificate", || listening(Listening::Tls, CertificateKind::WrongName), |call| call),
+    ("bmc-check-failed", "--ssl-fingerprint SHA256", Server::start, |call| call.without("ssl_ca_file").set("ssl_fingerprint", &"00".repeat(32))),
+    ("bmc-check-failed", "curl", || listening(Listening::Silence, CertificateKind::Good), |call| call.set("action_timeout", "3")),
+    ("bmc-check-failed", "curl", Server::start, |call| call.set("ipport", "1")),
+    ("bmc-check-failed", "503", || Server::with_world(World::one_system().with(Fault::always("GET", "", Misbehaviour::Status(503, String::new())))), |call| call.set("action_timeout", "5")),
+    ("bmc-check-failed", "offers no Reset action", || with(|system| system.can_reset = false), |call| call),
+    ("bmc-other-machine", "system_uuid=", || with(|system| system.uuid = "11111111-2222-3333-4444-555555555555".into()), |call| call),
+    ("bmc-says-off", "ip=ADDRESS", || with(|system| system.power = "Off".into()), |call| call),
     ("may-not-reset", "ReadOnly", || Server::with_world(World::one_system().with_role("ReadOnly")), |call| call),
     ("reset-types", "ForceOff", || with(|system| system.allowed = Some(vec!["On", "GracefulShutdown"])), |call| call),
     ("reset-types", "On, which", || with(|system| system.allowed = Some(vec!["ForceOff"])), |call| call),
@@ -111,7 +112,9 @@ fn each_planted_fault_of_a_bmc_is_found_and_no_secret_is_shown() {
             set_monitor_timeout(&mut cluster, 4_000);
         }
         let (checked, all) = checked(&cluster, &call);
-        assert_eq!(ids(&checked), [*id], "{words}: {all}");
+        // An expired certificate makes the query fail, and is a problem of its own.
+        let found: Vec<&str> = ids(&checked).into_iter().filter(|found| *found != "certificate-ended").collect();
+        assert_eq!(found, [*id], "{words}: {all}");
         let finding = &checked.findings[0];
         let told = format!("{} {}", finding.text, finding.command.clone().unwrap_or_default());
         assert!(told.contains(words), "no '{words}' in: {told}");

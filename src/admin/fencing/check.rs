@@ -26,13 +26,14 @@ BMC, reads the list of sessions and deletes both: that proves whether two nodes 
 On OpenShift it asks the API for what resets these nodes besides Pacemaker, or may: node health checks and machine health checks with a
 selector that matches a node, remediations that are under way, and BareMetalHosts that are not detached.
 
-Exit codes: 0 all is well, or there are notices alone, 3 there are warnings, 4 a node could not be fenced now, 1 it is not known.
+Exit codes: 0 all is well, or there are notices alone, 3 there are warnings, 4 a node may not be fenced now, 1 it is not known.
 
 With --json: at is when it was asked, in RFC 3339, and on which node (here); level is ok, notice, warning, unknown or failure, of the worst
-finding; nodes and devices have each one's level and a sentence; flags has for each device by what its BMC shows one node's fence
-agent to the other's; delays has for the node that wins a split how long its fencing waits, and the least value that the
-measured time to Off allows; findings are what is out of line, the worst first, each with a
-stable id, its level, the node and the device that it is about (or null), a sentence (text) and what to type (command, or null).";
+finding: a critical one is a failure, and one that means that something could not be asked is unknown; nodes and devices have each one's
+level and a sentence; flags has for each device by what its BMC shows one node's fence agent to the other's; delays has for the node that
+wins a split how long its fencing waits, and the least value that the measured time to Off allows; findings are what is out of line, the
+worst first, each with a stable id, its severity (critical, warning, notice), the node and the device that it is about (or null), a
+sentence (text) and what to type (command, or null). What 'tandem status' sees as well has the same id, severity and sentence there.";
 
 /// Checks whether each node could be fenced now; no power is touched
 #[derive(Args)]
@@ -75,7 +76,7 @@ impl Report for Answered {
             text.push('\n');
         }
         for finding in findings {
-            let _ = writeln!(text, "{}: {}", word(finding.level), finding.text);
+            let _ = writeln!(text, "{}: {}", word(Level::of(finding)), finding.text);
             if let Some(command) = &finding.command {
                 let _ = writeln!(text, "    {command}");
             }
@@ -120,7 +121,7 @@ pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceA
     if !nix::unistd::geteuid().is_root() {
         return Err(Failure("only root may read the options of fence devices: type it with sudo".to_owned()));
     }
-    if cluster.configuration.is_absent() {
+    if cluster.configuration.is_absent() && cluster.pacemaker.is_absent() {
         let Failure(why) = no_cluster();
         return Ok(fencing::unknown(why, EXAMPLE));
     }
@@ -197,6 +198,6 @@ mod tests {
         let cluster = Cluster { at: 1, ..Cluster::default() };
         let report = answer(&cluster, fencing::check(&cluster, &Asked::default(), None));
         assert_eq!(report.exit(), Exit::Failed);
-        assert!(report.text().contains("pcs cluster start"), "{}", report.text());
+        assert!(report.text().contains("cibadmin --query"), "{}", report.text());
     }
 }

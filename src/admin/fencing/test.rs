@@ -26,6 +26,7 @@ use crate::operate::failure::Failure;
 use crate::operate::fencing::record::{self, Record};
 use crate::operate::fencing::watch::{FencingSeen, Watch};
 use crate::operate::fencing::{seen, there, with_node};
+use crate::operate::health::Problem;
 use crate::operate::health::fencing::{Checked, Level};
 use crate::operate::node;
 use crate::os::clock::{self, Deadline};
@@ -201,10 +202,12 @@ fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Fai
 
 /// Refuses a fencing test of `node` if fencing would fail, or would cost more than a short pause in the writes.
 fn may_be_tested(checked: &Checked, node: &str) -> Result<(), Failure> {
-    const NEEDED: [&str; 2] = ["not-two-voters", "node-not-online"];
-    let stops = |finding: &&crate::operate::health::fencing::Finding| {
-        let is_needed = NEEDED.contains(&finding.id) || finding.level == Level::Failure;
-        is_needed || (finding.level == Level::Unknown && finding.id != "not-asked")
+    const NEEDED: [&str; 5] =
+        ["not-two-voters", "node-offline", "node-pending", "pacemaker-stopped", "pacemaker-starting"];
+    let stops = |problem: &&Problem| match Level::of(problem) {
+        Level::Failure => true,
+        Level::Unknown => problem.id != "not-asked",
+        Level::Ok | Level::Notice | Level::Warning => NEEDED.contains(&problem.id),
     };
     match checked.findings.iter().find(stops) {
         None => Ok(()),

@@ -25,7 +25,7 @@ use super::report::{Form, Report, show};
 use crate::base::duration;
 use crate::operate::cluster::{Cluster, ask};
 use crate::operate::failure::Failure;
-use crate::operate::health::{Problem, Severity, Verdict};
+use crate::operate::health::{Problem, Verdict};
 use crate::operate::members::judge::Wanted::Stop;
 use crate::operate::members::planned::planned;
 use crate::operate::members::source::Target;
@@ -53,7 +53,8 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
   since            since when two voters exist, counted from the last start of either, or do not; the same on both nodes
   voters           how many of the nodes run a voter
   writes           whether writes are taken
-  problems         worst first: id (stable), severity (critical, warning, notice), node, text, command (what to type)
+  problems         worst first: id (stable), severity (critical, warning, notice), node, device (a fence device), text, command (what to
+                   type)
   cluster          pacemaker_running (on the node that was asked), quorum, waits_for_peer (wait_for_all), votes, expected_votes,
                    token_millis (Corosync's), lost_after_millis (at most, until a lost node is out of the membership),
                    maintenance (of the whole cluster), stonith_enabled, dc, leader (the node whose etcd leads), primary (the node that
@@ -171,8 +172,7 @@ struct Refused {
 impl Refused {
     fn because(Failure(why): Failure) -> Self {
         let mut status = Status::of(&Cluster { at: clock::wall_seconds(), ..Cluster::default() });
-        let (id, severity, text) = ("status-unknown", Severity::Critical, why.clone());
-        status.problems = vec![Problem { id, severity, node: None, text, command: None }];
+        status.problems = vec![Problem::nothing_known(why.clone())];
         Self { status, why }
     }
 }

@@ -108,9 +108,12 @@ pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote
 }
 
 /// Returns whether the node `name` provably ran at the time `at`. The proof is a resource that was started there earlier and still runs
-/// there.
+/// there. For an answer that was got after the cluster was observed, the proof is that the node was online then.
 fn ran_at(cluster: &Cluster, name: &str, at: u64) -> bool {
     let Some(pacemaker) = cluster.pacemaker.known().filter(|_| view::is_online(cluster, name)) else { return false };
+    if at >= cluster.at {
+        return true;
+    }
     let mut histories = pacemaker.histories.iter().filter(|history| history.node == name);
     histories.any(|history| {
         let is_start = |task: &str| task == "start" || task == "promote";
@@ -173,5 +176,11 @@ mod tests {
         assert_eq!(stranger(&cluster, "node2", &off(started + 1)), Some(Stranger::SaysOff));
         let failed = BmcNote { failure: Some("connection refused".to_owned()), ..off(started + 1) };
         assert_eq!(stranger(&cluster, "node2", &failed), None);
+        // A node without a resource proves only that it is online now.
+        let mut without_histories = cluster.clone();
+        let Fact::Known(pacemaker) = &mut without_histories.pacemaker else { panic!("nobody was asked") };
+        pacemaker.histories.clear();
+        assert_eq!(stranger(&without_histories, "node2", &off(cluster.at - 1)), None);
+        assert_eq!(stranger(&without_histories, "node2", &off(cluster.at)), Some(Stranger::SaysOff));
     }
 }

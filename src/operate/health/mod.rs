@@ -20,7 +20,7 @@ pub use bmc::checked;
 pub use may_stop::{change_under_way, outlook, third_voter, voters_published, without_change};
 pub(in crate::operate) use passwords::secret_differs;
 pub(in crate::operate) use problems::NEARLY_FULL;
-pub use problems::{IDS, primary, two_histories};
+pub use problems::{IDS, IDS_OF_THE_CHECK, primary, two_histories};
 pub use verdict::assess;
 pub(crate) use view::names;
 
@@ -50,7 +50,7 @@ pub enum Severity {
     Notice,
 }
 
-/// A problem of the cluster, as `tandem status` reports it.
+/// A problem of the cluster, as `tandem status` and `tandem fencing check` report it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The problem's name, which stays the same for scripts: `fence-device-failed`.
@@ -58,10 +58,28 @@ pub struct Problem {
     pub severity: Severity,
     /// The node with the problem; `None` for a problem of the whole cluster.
     pub node: Option<String>,
+    /// The fence device with the problem; `None` for a problem that no device has.
+    pub device: Option<String>,
     /// A sentence about the problem, in the words of the recovery guide.
     pub text: String,
     /// The command to type; `None` if there is none.
     pub command: Option<String>,
+}
+
+impl Problem {
+    /// Returns a problem without a device and without a command.
+    fn new(id: &'static str, severity: Severity, node: Option<&str>, text: String) -> Self {
+        Self { id, severity, node: node.map(str::to_owned), device: None, text, command: None }
+    }
+
+    fn of_device(self, id: &str) -> Self {
+        Self { device: Some(id.to_owned()), ..self }
+    }
+
+    /// Returns the only problem of a cluster of which nothing could be asked, for the reason `why`.
+    pub fn nothing_known(why: String) -> Self {
+        Self::new("status-unknown", Severity::Critical, None, why)
+    }
 }
 
 /// The health of the cluster: the verdict and its reasons.

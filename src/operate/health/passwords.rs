@@ -6,7 +6,7 @@ use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::Cluster;
 
-/// A finding about the two nodes' copies of a password file.
+/// The state of the two nodes' copies of a password file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Copies {
     /// The copies differ: `node` lacks the newest change that `with` has.

@@ -25,7 +25,7 @@ const SEAT: Node = Node::One;
 const CLOSE: f64 = 0.5;
 /// The finding of `tandem fencing check` in a lab without the collector's timer, because no collector publishes
 /// anything there.
-const WITHOUT_COLLECTOR: &str = "not-collected";
+const WITHOUT_COLLECTOR: &str = "collector-missing";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     for node in NODES {
@@ -78,7 +78,9 @@ fn refused(lab: &Lab) -> Result<()> {
     let found = findings(lab);
     let test = typed(lab, "tandem fencing test node2 --confirm node2");
     bmc::set_mode(lab, VICTIM, "ok")?;
-    must("a BMC that refuses is found", found?, |(code, ids)| *code == 4 && ids.contains(&"bmc-fails".to_owned()))?;
+    must("a BMC that refuses is found", found?, |(code, ids)| {
+        *code == 4 && ids.contains(&"bmc-check-failed".to_owned())
+    })?;
     must("and nobody is fenced then", test?, |(code, said)| *code == 1 && said.contains("is not fenced for a test"))?;
     let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
     let after = state::stamp(before);

@@ -1,8 +1,15 @@
 use super::*;
+use crate::adapters::pacemaker::seen::Node;
 use crate::admin::report::golden;
+use crate::base::Fact;
 use crate::operate::fencing::record::Phases;
 use crate::operate::health::fencing::tests::{asked, healthy};
 use crate::operate::health::fencing::{self, Asked};
+
+fn node2(cluster: &mut Cluster) -> &mut Node {
+    let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("nobody was asked") };
+    &mut pacemaker.nodes[1]
+}
 
 fn refused(cluster: &Cluster, asked: &Asked) -> String {
     may_be_tested(&fencing::check(cluster, asked, None), "node2").unwrap_err().0
@@ -29,9 +36,20 @@ fn a_cluster_that_would_not_survive_it_is_left_alone() {
     asked.answers[1].note.failure = Some("unable to log in".to_owned());
     assert!(refused(&cluster, &asked).contains("unable to log in"));
     asked.answers[1].note.failure = None;
+    let refused_with = |change: fn(&mut Cluster)| {
+        let mut cluster = cluster.clone();
+        change(&mut cluster);
+        refused(&cluster, &asked)
+    };
+    let pending = |cluster: &mut Cluster| node2(cluster).pending = true;
+    assert!(refused_with(|cluster| node2(cluster).online = false).contains("node2 is off or its cluster is stopped"));
+    assert!(refused_with(pending).contains("node2 is joining the cluster or leaving it"));
+    assert!(refused_with(|cluster| cluster.pacemaker = Fact::Absent).contains("Pacemaker is stopped on node1"));
+    let starting = refused_with(|cluster| (cluster.pacemaker, cluster.is_starting) = (Fact::Absent, true));
+    assert!(starting.contains("Pacemaker is starting on node1"), "{starting}");
     cluster.etcd.clear();
     assert!(refused(&cluster, &asked).contains("no etcd says who votes"));
-    assert!(refused(&Cluster::default(), &asked).contains("the CIB could not be read"));
+    assert!(refused(&Cluster::default(), &asked).contains("Pacemaker could not be asked"));
 }
 
 fn tested(why: Option<&str>) -> Tested {

@@ -1,21 +1,18 @@
-//! Findings from the BMCs' answers: those that this node just got, and the last ones of the other node.
+//! Problems by the BMCs' answers: those that this node just got, and the last ones of the other node.
 
-use super::{About, Answer, Case, Level};
+use super::{About, Answer, Case, Severity};
 use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::seen::FenceDevice;
-use crate::base::Fact;
 use crate::base::shell::command;
-use crate::operate::health::bmc::{is_ours, is_refused_login};
-use crate::operate::health::view;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::bmc::{Stranger, is_ours, is_refused_login, notes, stranger};
+use crate::operate::health::problems::{self, certificates};
+use crate::operate::health::{Problem, view};
 use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
 /// Seconds by which a BMC's clock may be wrong. A larger error makes its certificates and its log misleading.
 const CLOCK: i64 = 60;
-/// Seconds before its expiry at which a BMC's certificate is reported. The alert rules for Prometheus use the same limit.
-const ENDS_SOON: u64 = 30 * 86_400;
-/// Age in seconds from which the other node's result about a BMC is outdated. By default Pacemaker monitors a device each minute.
-const OLD: u64 = 600;
 
 pub(super) fn check(case: &mut Case<'_>) {
     for device in case.devices.clone() {
@@ -45,7 +42,7 @@ fn not_asked(case: &mut Case<'_>, device: &FenceDevice) {
         )
     };
     let command = Some(command!("pcs stonith status {}", id));
-    case.add("not-asked", Level::Unknown, About::Device(id), text, command);
+    case.add("not-asked", Severity::Warning, About::Device(id), text, command);
 }
 
 /// Checks a fence device's options for faults that do not show while the device works.
@@ -62,7 +59,7 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
             "{id} does not say which machine it is for: a BMC that is recabled, or has another address, is taken for it{first}"
         );
         let command = found.map(|found| command!("pcs stonith update {} system_uuid={}", id, found));
-        case.add("no-system-uuid", Level::Warning, About::Device(id), text, command);
+        case.add("no-system-uuid", Severity::Warning, About::Device(id), text, command);
     }
     let insecure = given("ssl_insecure").and_then(yes_no::of_fence_agents) == Some(true);
     if insecure {
@@ -70,7 +67,7 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
         let shown = shown.map(|answer| to_compare(&answer.note, "")).unwrap_or_default();
         let text = format!("{id} trusts anybody who answers at its BMC's address, and sends him the password{shown}");
         let command = pin(device.targets.first().map_or("NODE", String::as_str));
-        case.add("not-verified", Level::Warning, About::Device(id), text, Some(command));
+        case.add("not-verified", Severity::Warning, About::Device(id), text, Some(command));
     }
 }
 
@@ -86,7 +83,7 @@ fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a 
     };
     match view::collected(case.cluster, target).and_then(|collected| collected.dmi_uuid.as_deref()) {
         Some(own) if uuid::same(own, theirs) => (String::new(), Some(own)),
-        // The BMC is another machine's, which is a finding of its own.
+        // The BMC is another machine's, which is a problem of its own.
         Some(_) => (String::new(), None),
         None => {
             let shown = format!(
@@ -119,38 +116,52 @@ fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     let note = &answer.note;
     if let Some(why) = note.failure.as_ref().filter(|_| answer.misconfigured) {
         let text = format!("{id}: its options do not fit, so no node can fence with it: {why}");
-        return case.add("options-wrong", Level::Failure, about, text, Some(command!("pcs stonith config {}", id)));
+        return case.add("options-wrong", Severity::Critical, about, text, Some(command!("pcs stonith config {}", id)));
     }
-    if let Some(why) = &note.failure {
-        // A node never fences itself. For its own BMC, the other nodes' answers count.
-        let is_own = target == case.cluster.here && others_reach(case, target, note);
-        let level = if is_own { Level::Warning } else { Level::Failure };
-        let command = Some(mend(id, target, note, why));
-        let shown = if why.contains("certificate") { to_compare(note, why) } else { String::new() };
-        let text = format!("{id}: its BMC at {} does not do what fencing needs: {why}{shown}", note.address);
-        return case.add("bmc-fails", level, about, text, command);
+    let (cluster, named) = (case.cluster, Some(target).filter(|target| !target.is_empty()));
+    if let Some(problem) = problems::bmc::fault(cluster, device, named, view::here(cluster), note) {
+        let is_of_certificate = note.failure.as_ref().filter(|why| why.contains("certificate"));
+        let shown = is_of_certificate.map(|why| to_compare(note, why)).unwrap_or_default();
+        let command = Some(mend(cluster, id, target, note));
+        case.put(Problem { text: problem.text.clone() + &shown, command, ..problem });
     }
-    right_machine(case, id, answer);
+    if let Some(problem) = certificates::of_bmc(cluster.at, device, note) {
+        case.put(Problem { command: Some(pin(target)), ..problem });
+    }
+    if note.failure.is_some() {
+        return;
+    }
     account(case, id, answer);
     reset_types(case, id, answer);
-    certificate(case, device, answer);
     if let Some(ahead) = note.clock_ahead.filter(|ahead| ahead.abs() > CLOCK) {
         let (by, way) = (ahead.unsigned_abs(), if ahead > 0 { "ahead of" } else { "behind" });
         let text = format!(
             "the clock of the BMC at {} is {by} s {way} this node's: its log and its certificates lie",
             note.address
         );
-        case.add("bmc-clock", Level::Warning, about, text, Some("ipmitool sel time set now".to_owned()));
+        case.add("bmc-clock", Severity::Warning, about, text, Some("ipmitool sel time set now".to_owned()));
     }
     if note.restore_policy.as_deref() == Some("AlwaysOff") {
         let text =
             format!("{target} stays off when power comes back after an outage, as its BMC's PowerRestorePolicy says");
-        case.add("restore-policy", Level::Warning, about, text, Some("ipmitool chassis policy previous".to_owned()));
+        case.add("restore-policy", Severity::Warning, about, text, Some("ipmitool chassis policy previous".to_owned()));
+    }
+}
+
+/// Returns the command to type after the BMC of `target` gave an answer with a fault.
+fn mend(cluster: &Cluster, id: &str, target: &str, note: &BmcNote) -> String {
+    match (&note.failure, stranger(cluster, target, note)) {
+        (Some(why), _) => mend_failed(id, target, note, why),
+        (None, Some(Stranger::OtherMachine { ours, .. })) => {
+            command!("pcs stonith update {} ip=ADDRESS system_uuid={}", id, ours)
+        }
+        (None, Some(Stranger::SaysOff)) => command!("pcs stonith update {} ip=ADDRESS", id),
+        (None, None) => command!("tandem power status {}", target),
     }
 }
 
 /// Returns the command to type after querying a BMC failed. `why` is the sentence with which the fence agent failed.
-fn mend(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
+fn mend_failed(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
     let address = &note.address;
     let has = |words: &[&str]| words.iter().any(|word| why.contains(word));
     if is_refused_login(why) {
@@ -166,62 +177,18 @@ fn mend(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
     }
 }
 
-/// Returns whether a node other than `target` has recently reached the BMC behind `note`.
-fn others_reach(case: &Case<'_>, target: &str, note: &BmcNote) -> bool {
-    case.others_notes(target).any(|(_, theirs)| {
-        theirs.address == note.address && theirs.failure.is_none() && theirs.at.saturating_add(OLD) > case.cluster.at
-    })
-}
-
-impl<'a> Case<'a> {
-    /// Returns the results about BMCs that the collectors of all nodes except `node` published.
-    fn others_notes(&self, node: &str) -> impl Iterator<Item = (&'a String, &'a BmcNote)> + use<'a> {
-        let node = node.to_owned();
-        let others = self.cluster.collected.iter().filter(move |(name, _)| **name != node);
-        others
-            .filter_map(|(name, fact)| Some((name, fact.known()?)))
-            .flat_map(|(name, collected)| collected.bmcs.iter().map(move |note| (name, note)))
-    }
-}
-
-/// Checks that a BMC belongs to the node that its device fences. A BMC of another machine would switch that machine off, and wrongly
-/// prove this node off.
-fn right_machine(case: &mut Case<'_>, id: &str, answer: &Answer) {
-    let (target, note) = (answer.target.as_str(), &answer.note);
-    let own =
-        case.cluster.collected.get(target).and_then(Fact::known).and_then(|collected| collected.dmi_uuid.as_ref());
-    if let (Some(own), Some(theirs)) = (own, &note.uuid)
-        && !uuid::same(own, theirs)
-    {
-        let text = format!(
-            "{id} would fence another machine: {target} says that it is {own}, and the BMC at {} has {theirs}",
-            note.address
-        );
-        let command = Some(command!("pcs stonith update {} ip=ADDRESS system_uuid={}", id, own));
-        case.add("another-machine", Level::Failure, About::Both(id, target), text, command);
-    }
-    if note.power.as_deref() == Some("Off") && view::is_online(case.cluster, target) {
-        let text = format!(
-            "{target} is online, and the BMC at {} says Off: it is another machine's, or does not know its own",
-            note.address
-        );
-        let command = Some(command!("pcs stonith update {} ip=ADDRESS", id));
-        case.add("off-while-online", Level::Failure, About::Both(id, target), text, command);
-    }
-}
-
 fn account(case: &mut Case<'_>, id: &str, answer: &Answer) {
     let about = About::Both(id, &answer.target);
     if answer.may_reset == Some(false) {
         let role = answer.role.as_deref().unwrap_or("?");
         let text = format!("{id} logs in with the role {role}, which may not reset the system");
         let command = Some(command!("tandem fencing update {} --username NAME", answer.target));
-        case.add("may-not-reset", Level::Failure, about, text, command);
+        case.add("may-not-reset", Severity::Critical, about, text, command);
     }
     if answer.locked {
         let text = format!("{id}: its account is locked on the BMC at {}", answer.note.address);
         let command = Some(command!("tandem fencing update {}", answer.target));
-        case.add("account-locked", Level::Warning, about, text, command);
+        case.add("account-locked", Severity::Warning, about, text, command);
     }
 }
 
@@ -237,43 +204,21 @@ fn reset_types(case: &mut Case<'_>, id: &str, answer: &Answer) {
     let text =
         format!("the BMC at {} lists {} as reset types, and not {missing}", answer.note.address, types.join(", "));
     let command = (!answer.target.is_empty()).then(|| command!("tandem fencing test {}", answer.target));
-    case.add("reset-types", Level::Warning, About::Both(id, &answer.target), text, command);
+    case.add("reset-types", Severity::Warning, About::Both(id, &answer.target), text, command);
 }
 
-fn certificate(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
-    let id = &device.resource.id;
-    let is_set = |name: &str| device.resource.parameters.get(name).is_some_and(|value| !value.trim().is_empty());
-    // The dates do not matter if the certificate is pinned or not verified.
-    if is_set("ssl_fingerprint") || is_set("ssl_insecure") {
-        return;
-    }
-    let Some(ends) = answer.note.certificate_ends else { return };
-    if ends > case.cluster.at.saturating_add(ENDS_SOON) {
-        return;
-    }
-    let days = ends.saturating_sub(case.cluster.at) / 86_400;
-    let text =
-        format!("the certificate of the BMC at {} ends in {days} days, and fencing with it", answer.note.address);
-    let command = Some(pin(&answer.target));
-    case.add("certificate-ends", Level::Warning, About::Both(id, &answer.target), text, command);
-}
-
-/// Reports failures to reach a device's BMC that the other node published. The other node is the one that would have to fence `target`.
+/// Reports failures to reach a device's BMC that another node published. It is the one that would have to fence `target`.
 fn told_by_others(case: &mut Case<'_>, device: &FenceDevice) {
-    let id = &device.resource.id;
+    let (id, cluster) = (&device.resource.id, case.cluster);
     for target in &device.targets {
-        let address = case.asked.answers.iter().find(|one| one.device == *id && one.target == *target);
-        let Some(address) = address.map(|answer| answer.note.address.clone()) else { continue };
-        let notes: Vec<_> = case.others_notes(target).filter(|(_, note)| note.address == address).collect();
-        for (node, note) in notes {
-            let age = case.cluster.at.saturating_sub(note.at);
-            let Some(why) = note.failure.as_ref().filter(|_| *node != case.cluster.here && age <= OLD) else {
-                continue;
-            };
-            let text =
-                format!("{id}: {age} s ago its BMC at {address} did not do for {node} what fencing needs: {why}");
-            let command = Some(command!("ssh {} tandem fencing check {}", node, id));
-            case.add("bmc-fails-there", Level::Failure, About::Both(id, target), text, command);
+        for (node, note) in notes(cluster, device).filter(|(node, _)| *node != cluster.here && node != target) {
+            let is_recent = note.at.saturating_add(problems::bmc::RECENT) >= cluster.at;
+            let failed = note.failure.as_ref().filter(|_| is_recent);
+            let problem = failed.and_then(|_| problems::bmc::fault(cluster, device, Some(target), node, note));
+            if let Some(problem) = problem {
+                let command = Some(command!("ssh {} tandem fencing check {}", node, id));
+                case.put(Problem { command, ..problem });
+            }
         }
     }
 }

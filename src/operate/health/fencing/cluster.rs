@@ -1,61 +1,27 @@
-//! Findings about the cluster as a whole, and about each of its nodes.
+//! Problems of the cluster as a whole, and of each of its nodes.
 
 use std::collections::BTreeSet;
 
-use super::{About, Case, Level};
-use crate::adapters::options::yes_no;
+use super::{About, Case, Severity};
 use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd};
-use crate::operate::health::problems::{on, way_back, way_there};
+use crate::operate::health::problems::{collector, machine, on, stack};
 use crate::operate::health::view;
 
 /// Services that must start at boot, so that a fenced node rejoins the cluster by itself.
 const DAEMONS: [&str; 3] = ["corosync", "pacemaker", "pcsd"];
 
 pub(super) fn check(case: &mut Case<'_>) {
-    enabled(case);
-    nodes(case);
+    let cluster = case.cluster;
+    case.take(|found| {
+        stack::find_of_fencing(cluster, found);
+        machine::find_absent(cluster, found);
+        collector::find_silent(cluster, found);
+    });
     voters(case);
     daemons(case);
     bare_metal_hosts(case);
-}
-
-fn enabled(case: &mut Case<'_>) {
-    let property = case.configuration.properties.get("stonith-enabled");
-    if property.and_then(|value| yes_no::of_pacemaker(value)) == Some(false) {
-        let text =
-            "fencing is switched off for the whole cluster: after a failure nobody is fenced, and nothing goes on";
-        let command = "pcs property set stonith-enabled=true";
-        case.add("stonith-disabled", Level::Failure, About::Cluster, text.to_owned(), Some(command.to_owned()));
-    }
-}
-
-fn nodes(case: &mut Case<'_>) {
-    match &case.cluster.pacemaker {
-        Fact::Known(pacemaker) => {
-            for name in &case.configuration.nodes {
-                let node = pacemaker.nodes.iter().find(|node| node.name == *name);
-                if node.is_some_and(|node| node.online && !node.unclean && !node.pending) {
-                    continue;
-                }
-                let text = format!(
-                    "{name} is not online, so it was not asked, and could not fence{}",
-                    way_there(case.cluster, name)
-                );
-                let command = Some(way_back(case.cluster, name));
-                case.add("node-not-online", Level::Warning, About::Node(name), text, command);
-            }
-        }
-        Fact::Absent => {
-            let text = "Pacemaker is stopped on this node: nothing here fences".to_owned();
-            case.add("pacemaker-stopped", Level::Failure, About::Cluster, text, Some("pcs cluster start".to_owned()));
-        }
-        unknown => {
-            let text = format!("Pacemaker was not asked: {}", unknown.why_unknown());
-            case.add("not-known", Level::Unknown, About::Cluster, text, Some("pcs status".to_owned()));
-        }
-    }
 }
 
 /// Returns the names of the voters, from the member list of the etcd with the newest term. Etcds that have a leader take precedence.
@@ -75,31 +41,18 @@ fn voters(case: &mut Case<'_>) {
         None if case.configuration.etcd.is_none() => return,
         None => "no etcd says who votes".to_owned(),
     };
-    case.add("not-two-voters", Level::Warning, About::Cluster, text, Some("tandem status".to_owned()));
+    case.add("not-two-voters", Severity::Warning, About::Cluster, text, Some("tandem status".to_owned()));
 }
 
 fn daemons(case: &mut Case<'_>) {
     for node in &case.configuration.nodes {
-        let collected = match case.cluster.collected.get(node) {
-            Some(Fact::Known(collected)) => collected,
-            // A node that is down publishes nothing, and has a finding of its own.
-            _ if !view::is_online(case.cluster, node) => continue,
-            _ => {
-                let text = format!(
-                    "{node} publishes nothing of itself: its UUID, its network and what its own fence devices measured \
-                     are not compared"
-                );
-                let command = Some(on(case.cluster, node, "systemctl enable --now tandem-collect.timer"));
-                case.add("not-collected", Level::Warning, About::Node(node), text, command);
-                continue;
-            }
-        };
+        let Some(collected) = view::collected(case.cluster, node) else { continue };
         for daemon in DAEMONS {
             if collected.enabled.get(daemon) == Some(&false) {
                 let text =
                     format!("{daemon} is not started at boot on {node}: once fenced, it does not come back by itself");
                 let command = Some(on(case.cluster, node, command!("systemctl enable {}", daemon)));
-                case.add("not-enabled", Level::Warning, About::Node(node), text, command);
+                case.add("not-enabled", Severity::Warning, About::Node(node), text, command);
             }
         }
     }
@@ -117,13 +70,13 @@ fn bare_metal_hosts(case: &mut Case<'_>) {
                     "oc -n openshift-machine-api annotate baremetalhost {} baremetalhost.metal3.io/detached=",
                     host
                 );
-                case.add("host-not-detached", Level::Warning, About::Cluster, text, Some(command));
+                case.add("host-not-detached", Severity::Warning, About::Cluster, text, Some(command));
             }
         }
         Fact::Unknown(why) => {
             let text = format!("whether OpenShift manages the power of these nodes, too, is not known: {why}");
             let command = Some("oc -n openshift-machine-api get baremetalhost".to_owned());
-            case.add("hosts-not-known", Level::Warning, About::Cluster, text, command);
+            case.add("hosts-not-known", Severity::Warning, About::Cluster, text, command);
         }
         Fact::Absent | Fact::NotAsked => {}
     }

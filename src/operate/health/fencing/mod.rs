@@ -19,44 +19,43 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cluster::voters_of;
 pub(super) use self::timing::longest;
+use super::problems::{self, Found, stack};
+use super::{Problem, Severity};
 use crate::adapters::openshift::remediation::Remediation;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::adapters::redfish::flag::Flag;
 use crate::base::Fact;
+use crate::base::shell::command;
 use crate::operate::cluster::Cluster;
 pub use crate::operate::health::bmc::is_ours;
 use crate::records::bmc_note::BmcNote;
 
-/// The severity of a finding about fencing, in ascending order.
+/// The result of the check of fencing in one word, in ascending order: that of the worst problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     #[default]
     Ok,
-    /// Fencing works. The finding may interest the operator.
+    /// Fencing works. A problem may interest the operator.
     Notice,
     /// Fencing works now. But it is slow or weak, or something must be done soon.
     Warning,
     /// It is unknown whether fencing would work.
     Unknown,
-    /// A node cannot be fenced now, or another machine would be fenced instead.
+    /// A node may not be fenced now, or another machine would be fenced instead.
     Failure,
 }
 
-/// A fault that the check of fencing found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// The finding's name, which stays the same for scripts: `another-machine`.
-    pub id: &'static str,
-    pub level: Level,
-    /// The node with the fault; `None` for a fault of a device or of the whole cluster.
-    pub node: Option<String>,
-    /// The fence device with the fault; `None` for a fault of a node or of the whole cluster.
-    pub device: Option<String>,
-    /// A sentence about the fault.
-    pub text: String,
-    /// The command to type; `None` if there is none.
-    pub command: Option<String>,
+impl Level {
+    /// Returns the level to which `problem` takes the result.
+    pub fn of(problem: &Problem) -> Self {
+        match problem.severity {
+            Severity::Notice => Self::Notice,
+            _ if problems::is_unasked(problem.id) => Self::Unknown,
+            Severity::Warning => Self::Warning,
+            Severity::Critical => Self::Failure,
+        }
+    }
 }
 
 /// The answer of a BMC to this node, for one fence device and one node that the device fences.
@@ -89,7 +88,7 @@ pub struct Asked {
     pub remediations: Fact<Vec<Remediation>>,
 }
 
-/// The summary for a node or a fence device: its worst finding, or the evidence that it is in order.
+/// The summary for a node or a fence device: its worst problem, or the evidence that it is in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Standing {
     pub level: Level,
@@ -106,18 +105,18 @@ pub struct Checked {
     pub flags: BTreeMap<String, String>,
     /// A sentence about the delay of fencing that decides a split, by the node that is fenced later. It names the shortest safe delay.
     pub delays: BTreeMap<String, String>,
-    /// All findings, sorted with the worst first.
-    pub findings: Vec<Finding>,
+    /// All problems, sorted with the worst first.
+    pub findings: Vec<Problem>,
 }
 
-/// A check of fencing in progress: what the rules need, and the findings so far.
+/// A check of fencing in progress: what the rules need, and the problems so far.
 struct Case<'a> {
     cluster: &'a Cluster,
     configuration: &'a Configuration,
     asked: &'a Asked,
     /// The device that the operator named, or all devices.
     devices: Vec<&'a FenceDevice>,
-    findings: Vec<Finding>,
+    found: Found,
 }
 
 impl<'a> Case<'a> {
@@ -126,17 +125,31 @@ impl<'a> Case<'a> {
         self.devices.iter().copied().find(|device| device.targets.iter().any(|target| target == node))
     }
 
-    fn add(&mut self, id: &'static str, level: Level, about: About<'_>, text: String, command: Option<String>) {
+    fn add(&mut self, id: &'static str, severity: Severity, about: About<'_>, text: String, command: Option<String>) {
         let (node, device) = match about {
             About::Cluster => (None, None),
             About::Node(node) => (Some(node), None),
             About::Device(device) => (None, Some(device)),
             About::Both(device, node) => (Some(node).filter(|node| !node.is_empty()), Some(device)),
         };
-        let found =
-            Finding { id, level, node: node.map(str::to_owned), device: device.map(str::to_owned), text, command };
-        if !self.findings.contains(&found) {
-            self.findings.push(found);
+        let problem = Problem::new(id, severity, node, text);
+        self.put(Problem { device: device.map(str::to_owned), command, ..problem });
+    }
+
+    fn put(&mut self, problem: Problem) {
+        if !self.found.problems.contains(&problem) {
+            self.found.add(problem);
+        }
+    }
+
+    /// Adds the problems that `find` finds, which `tandem status` reports as well. Where that sends the operator to this check, the
+    /// operator gets another command here.
+    fn take(&mut self, find: impl FnOnce(&mut Found)) {
+        let mut found = Found::default();
+        find(&mut found);
+        for problem in found.problems {
+            let command = instead(&problem).or_else(|| problem.command.clone());
+            self.put(Problem { command, ..problem });
         }
     }
 
@@ -146,7 +159,16 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The subject of a finding: the whole cluster, a node, a fence device, or a device for one node.
+/// Returns the command to type after the check of `problem`; `None` if the problem does not send the operator to this check.
+fn instead(problem: &Problem) -> Option<String> {
+    problem.command.as_deref().filter(|command| command.starts_with("tandem fencing check"))?;
+    match (&problem.device, &problem.node) {
+        (Some(device), _) => Some(command!("pcs stonith cleanup {}", device)),
+        (None, node) => Some(command!("pcs stonith history show {}", node.as_deref()?)),
+    }
+}
+
+/// The subject of a problem: the whole cluster, a node, a fence device, or a device for one node.
 #[derive(Clone, Copy)]
 enum About<'a> {
     Cluster,
@@ -158,18 +180,16 @@ enum About<'a> {
 /// Checks fencing of the whole cluster, or only the device with the id `device`.
 pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked {
     let Some(configuration) = cluster.configuration.known() else {
-        let why = match &cluster.configuration {
-            Fact::Absent => "there is none on this node",
-            unanswered => unanswered.why_unknown(),
-        };
-        return unknown(format!("the CIB could not be read: {why}"), "pcs cluster start");
+        let mut found = Found::default();
+        stack::find_of_fencing(cluster, &mut found);
+        return only(found.problems);
     };
     let devices: Vec<_> = configuration
         .fence_devices
         .iter()
         .filter(|one| device.is_none_or(|wanted| one.resource.id == wanted))
         .collect();
-    let mut case = Case { cluster, configuration, asked, devices, findings: Vec::new() };
+    let mut case = Case { cluster, configuration, asked, devices, found: Found::default() };
     if device.is_none() {
         cluster::check(&mut case);
         remediation::check(&mut case);
@@ -184,51 +204,55 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     Checked { delays: delays.into_iter().collect(), ..conclude(case) }
 }
 
-/// Returns the result of a check that found out nothing. `text` is the reason, and `command` is the command to type.
-pub fn unknown(text: String, command: &str) -> Checked {
-    let finding = Finding {
-        id: "not-known",
-        level: Level::Unknown,
-        node: None,
-        device: None,
-        text,
-        command: Some(command.to_owned()),
-    };
-    Checked { level: Level::Unknown, findings: vec![finding], ..Checked::default() }
+/// Returns the result of a check of a machine that belongs to no cluster. `why` is the reason, and `command` is the command to type.
+pub fn unknown(why: String, command: &str) -> Checked {
+    only(vec![Problem { command: Some(command.to_owned()), ..Problem::nothing_known(why) }])
+}
+
+/// Returns the result of a check that found `problems`, without a summary for any node or device.
+fn only(mut problems: Vec<Problem>) -> Checked {
+    problems.sort_by_key(|problem| Reverse(Level::of(problem)));
+    let level = problems.first().map(Level::of).unwrap_or_default();
+    Checked { level, findings: problems, ..Checked::default() }
 }
 
 fn conclude(case: Case<'_>) -> Checked {
-    let Case { configuration, asked, devices, mut findings, .. } = case;
-    findings.sort_by_key(|finding| Reverse(finding.level));
-    let worst = |is_its: &dyn Fn(&Finding) -> bool| findings.iter().find(|finding| is_its(finding));
-    let standing = |found: Option<&Finding>, good: String| match found {
-        Some(found) => Standing { level: found.level, text: found.text.clone() },
+    let Case { configuration, asked, devices, found, .. } = case;
+    let mut checked = only(found.problems);
+    let worst = |is_its: &dyn Fn(&Problem) -> bool| checked.findings.iter().find(|problem| is_its(problem));
+    let standing = |found: Option<&Problem>, good: String| match found {
+        Some(found) => Standing { level: Level::of(found), text: found.text.clone() },
         None => Standing { level: Level::Ok, text: good },
     };
-    let mut checked = Checked::default();
+    let mut of_devices = BTreeMap::new();
+    let mut of_nodes = BTreeMap::new();
     for device in &devices {
         let id = &device.resource.id;
         let answered = asked.answers.iter().find(|answer| answer.device == *id);
-        let found = worst(&|finding| finding.device.as_ref() == Some(id));
-        checked.devices.insert(id.clone(), standing(found, answered.map(good).unwrap_or_default()));
+        let found = worst(&|problem| problem.device.as_ref() == Some(id));
+        of_devices.insert(id.clone(), standing(found, answered.map(good).unwrap_or_default()));
     }
     let is_whole = devices.len() == configuration.fence_devices.len();
     for node in
         configuration.nodes.iter().filter(|node| is_whole || devices.iter().any(|one| one.targets.contains(node)))
     {
-        let found = worst(&|finding| finding.node.as_ref() == Some(node));
         let by: Vec<&str> = devices
             .iter()
             .filter(|device| device.targets.contains(node))
             .map(|device| device.resource.id.as_str())
             .collect();
-        checked.nodes.insert(node.clone(), standing(found, format!("can be fenced by {}", by.join(" and "))));
+        // A device that may fence none of its nodes is a problem of each.
+        let is_its_devices = |problem: &Problem| {
+            let device = problem.device.as_deref().filter(|_| problem.node.is_none());
+            Level::of(problem) == Level::Failure && device.is_some_and(|device| by.contains(&device))
+        };
+        let found = worst(&|problem| problem.node.as_ref() == Some(node) || is_its_devices(problem));
+        of_nodes.insert(node.clone(), standing(found, format!("can be fenced by {}", by.join(" and "))));
     }
     let flags =
         asked.answers.iter().filter_map(|answer| Some((answer.device.clone(), answer.flag.as_ref()?.to_string())));
-    checked.flags = flags.filter(|(id, _)| checked.devices.contains_key(id)).collect();
-    checked.level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
-    checked.findings = findings;
+    checked.flags = flags.filter(|(id, _)| of_devices.contains_key(id)).collect();
+    (checked.devices, checked.nodes) = (of_devices, of_nodes);
     checked
 }
 

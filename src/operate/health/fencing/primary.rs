@@ -1,7 +1,7 @@
 //! The check that a split leaves the configured primary running.
 
 use super::timing::{delay, prefers_the_promoted};
-use super::{About, Case, Level};
+use super::{About, Case, Severity};
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::shell::command;
 use crate::operate::health::primary;
@@ -31,7 +31,7 @@ pub(super) fn check(case: &mut Case<'_>) {
         let faster = command!("pcs stonith update {} pcmk_delay_base={}s", of_peer.resource.id, for_primary);
         format!("{slower} && {faster}")
     };
-    case.add("delays-against-primary", Level::Warning, About::Cluster, text, Some(command));
+    case.add("delays-against-primary", Severity::Warning, About::Cluster, text, Some(command));
 }
 
 fn race(case: &mut Case<'_>, primary: &str, devices: [&FenceDevice; 2]) {
@@ -42,5 +42,5 @@ fn race(case: &mut Case<'_>, primary: &str, devices: [&FenceDevice; 2]) {
     );
     let [one, other] =
         devices.map(|device| command!("pcs stonith update {} race_preferred={}", device.resource.id, primary));
-    case.add("delays-against-primary", Level::Warning, About::Cluster, text, Some(format!("{one} && {other}")));
+    case.add("delays-against-primary", Severity::Warning, About::Cluster, text, Some(format!("{one} && {other}")));
 }

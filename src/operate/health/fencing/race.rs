@@ -1,6 +1,6 @@
 //! The check that both fence devices are configured for the same race: the same winner, the right BMCs, and one user on each.
 
-use super::{About, Answer, Case, Level};
+use super::{About, Answer, Case, Severity};
 use crate::adapters::https::address::Address;
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::redfish::flag::Flag;
@@ -48,7 +48,7 @@ fn have_flags(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -> bool {
             "the BMC of {node} offers no flag ({why}): {id} waits there instead of a look, so a delay on one device is as good"
         );
         let command = command!("pcs stonith update {} race_with= race_preferred=", id);
-        case.add("race-flag", Level::Warning, About::Device(id), text, Some(command));
+        case.add("race-flag", Severity::Warning, About::Device(id), text, Some(command));
     }
     false
 }
@@ -62,7 +62,7 @@ fn one_races(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
     let bmc = option(other, "ip").unwrap_or("ADDRESS");
     let preferred = option(other, "race_preferred").unwrap_or("NODE");
     let command = command!("pcs stonith update {} race_with={} race_preferred={}", id, bmc, preferred);
-    case.add("race", Level::Warning, About::Cluster, text, Some(command));
+    case.add("race", Severity::Warning, About::Cluster, text, Some(command));
 }
 
 fn preferred(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) {
@@ -76,7 +76,7 @@ fn preferred(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) {
              both wait, or switch each other off"
         );
         let command = command!("pcs stonith update {} race_preferred={}", id, right);
-        case.add("race-preferred", Level::Warning, About::Cluster, text, Some(command));
+        case.add("race-preferred", Severity::Warning, About::Cluster, text, Some(command));
     }
 }
 
@@ -95,7 +95,7 @@ fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
         "race_with of {id} is {own}, and {other} has its BMC at {bmc}: each reads marks where the other leaves none"
     );
     let command = command!("pcs stonith update {} race_with={}", id, bmc);
-    case.add("race-address", Level::Warning, About::Cluster, text, Some(command));
+    case.add("race-address", Severity::Warning, About::Cluster, text, Some(command));
 }
 
 /// Checks that both agents log in to the BMC of `node` as the same user. Some BMCs show a user only the user's own sessions.
@@ -116,5 +116,5 @@ fn one_user(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice, node
         user(device)
     );
     let command = command!("pcs stonith update {} race_with=ADDRESS,username={}", other, user(device));
-    case.add("race-user", Level::Warning, About::Cluster, text, Some(command));
+    case.add("race-user", Severity::Warning, About::Cluster, text, Some(command));
 }

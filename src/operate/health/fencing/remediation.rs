@@ -1,6 +1,6 @@
 //! The check that no other operator resets these nodes next to Pacemaker.
 
-use super::{About, Case, Level};
+use super::{About, Case, Severity};
 use crate::adapters::openshift::remediation::{Kind, Remediation};
 use crate::base::Fact;
 use crate::base::shell::command;
@@ -9,11 +9,11 @@ pub(super) fn check(case: &mut Case<'_>) {
     let remediations = match &case.asked.remediations {
         Fact::Known(remediations) => remediations,
         Fact::Unknown(why) => {
-            // The finding about BareMetalHosts already reports that the API does not answer.
+            // The problem of the BareMetalHosts already reports that the API does not answer.
             if !matches!(case.asked.attached_hosts, Fact::Unknown(_)) {
                 let text = format!("whether another operator resets these nodes is not known: {why}");
                 let command = Some("oc get nodehealthchecks,machinehealthchecks --all-namespaces".to_owned());
-                case.add("remediation-not-known", Level::Warning, About::Cluster, text, command);
+                case.add("remediation-not-known", Severity::Warning, About::Cluster, text, command);
             }
             return;
         }
@@ -32,35 +32,35 @@ fn one(case: &mut Case<'_>, remediation: &Remediation) {
         _ => About::Cluster,
     };
     let is_check = matches!(kind, Kind::NodeHealthCheck | Kind::MachineHealthCheck);
-    let (id, level, text) = match kind {
+    let (id, severity, text) = match kind {
         _ if is_check && *is_paused => (
             "other-remediation",
-            Level::Notice,
+            Severity::Notice,
             format!(
                 "{word} {name} selects {of}, and is paused: once it is not, its operator resets a node whatever Pacemaker decides"
             ),
         ),
         _ if is_check => (
             "other-remediation",
-            Level::Warning,
+            Severity::Warning,
             format!(
                 "{word} {name} selects {of}: where one is not ready, its operator resets it whatever Pacemaker decides"
             ),
         ),
         Kind::SelfNodeRemediationConfig => (
             "other-remediation",
-            Level::Warning,
+            Severity::Warning,
             format!(
                 "{word} {name} has each node reset itself once it does not reach the API, whatever Pacemaker decides"
             ),
         ),
         _ => (
             "remediation-under-way",
-            Level::Failure,
+            Severity::Critical,
             format!("{word} {name} resets {of} now, next to Pacemaker: two hands on one power switch"),
         ),
     };
-    case.add(id, level, about, text, Some(way_out(remediation)));
+    case.add(id, severity, about, text, Some(way_out(remediation)));
 }
 
 /// Returns the command that pauses a health check, or deletes another object that resets a node. A paused check is only shown.

@@ -1,9 +1,10 @@
+mod alike;
 mod delays;
 
 use super::*;
 use crate::adapters::openshift::remediation::Kind;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Pacemaker};
-use crate::operate::cluster::{Etcd, Member};
+use crate::operate::cluster::{Etcd, Member, SecretSeen};
 
 /// Returns a healthy cluster of two nodes, each with a device that fences it.
 pub(crate) fn healthy() -> Cluster {
@@ -95,17 +96,17 @@ fn remediations(kind: Kind, namespace: Option<&str>, name: &str, is_paused: bool
     Fact::Known(vec![Remediation { kind, namespace, name: name.to_owned(), nodes, is_paused }])
 }
 
-/// A fault: the id, the level and a part of the command of the one finding that it must cause. The function makes the fault.
+/// A fault: the id, the level and a part of the command of the one problem that it must cause. The function makes the fault.
 type Planted = (&'static str, Level, &'static str, fn(&mut Cluster, &mut Asked));
 
 #[rustfmt::skip]
 const PLANTED: &[Planted] = &[
     ("stonith-disabled", Level::Failure, "stonith-enabled=true", |cluster, _| property(cluster, "stonith-enabled", "False")),
-    ("no-device", Level::Failure, "pcs stonith create", |cluster, asked| {
+    ("fence-device-missing", Level::Failure, "pcs stonith create", |cluster, asked| {
         configuration(cluster).fence_devices.retain(|device| device.resource.id != "fence-node2");
         asked.answers.pop();
     }),
-    ("device-disabled", Level::Failure, "pcs stonith enable fence-node2", |cluster, _| {
+    ("fence-device-disabled", Level::Failure, "pcs stonith enable fence-node2", |cluster, _| {
         device(cluster).resource.meta.insert("target-role".to_owned(), "Stopped".to_owned());
     }),
     ("device-banned", Level::Failure, "pcs constraint location", |cluster, _| device(cluster).banned_from.push("node1".to_owned())),
@@ -113,17 +114,17 @@ const PLANTED: &[Planted] = &[
         let answer = answer(asked);
         (answer.misconfigured, answer.note.failure) = (true, Some("system_uuid=X is no UUID".to_owned()));
     }),
-    ("device-stopped", Level::Warning, "cleanup fence-node2", |cluster, _| {
+    ("fence-device-stopped", Level::Warning, "cleanup fence-node2", |cluster, _| {
         let one = instance(cluster);
         (one.active, one.role) = (false, "Stopped".to_owned());
     }),
-    ("device-failed", Level::Warning, "cleanup fence-node2", |cluster, _| {
+    ("fence-device-failed", Level::Warning, "cleanup fence-node2", |cluster, _| {
         let failure = Failure { resource: "fence-node2".to_owned(), task: "monitor".to_owned(), ..Failure::default() };
         pacemaker(cluster).failures.push(failure);
         instance(cluster).active = false;
     }),
-    ("device-blocked", Level::Warning, "cleanup fence-node2", |cluster, _| instance(cluster).blocked = true),
-    ("device-unmanaged", Level::Warning, "pcs resource manage", |cluster, _| instance(cluster).managed = false),
+    ("fence-device-blocked", Level::Warning, "cleanup fence-node2", |cluster, _| instance(cluster).blocked = true),
+    ("fence-device-unmanaged", Level::Warning, "pcs resource manage", |cluster, _| instance(cluster).managed = false),
     ("password-copies", Level::Warning, "ssh -t node2 tandem fencing update node2", |cluster, _| {
         set(cluster, "password_file", "/etc/tandem/bmc-node2");
         let copy = |lines: &[&str]| [("fence-node2".to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())].into();
@@ -136,14 +137,27 @@ const PLANTED: &[Planted] = &[
         collected(cluster, "node1").passwords = copy(&[""]);
         collected(cluster, "node2").passwords = copy(&["", ""]);
     }),
+    ("password-staged", Level::Notice, "tandem fencing update node2", |cluster, _| {
+        set(cluster, "password_file", "/etc/tandem/bmc-node2");
+        for node in ["node1", "node2"] {
+            collected(cluster, node).passwords = [("fence-node2".to_owned(), vec!["0a".to_owned(), "0b".to_owned()])].into();
+        }
+    }),
+    ("fencing-secret-differs", Level::Warning, "tandem fencing update node2 --from-secret", |cluster, _| {
+        let seen = SecretSeen { at: cluster.at, differs: vec!["password".to_owned()], looks: 2 };
+        collected(cluster, "node1").secrets = [("fence-node2".to_owned(), seen)].into();
+    }),
     ("not-bound", Level::Warning, "pcmk_host_list", |cluster, _| device(cluster).targets.clear()),
     ("no-such-node", Level::Warning, "pcmk_host_list", |cluster, _| device(cluster).targets.push("node22".to_owned())),
-    ("bmc-fails", Level::Failure, "tandem fencing update node2", |_, asked| answer(asked).note.failure = Some("unable to log in".to_owned())),
-    ("another-machine", Level::Failure, "system_uuid=4c4c4544-0032-", |_, asked| {
+    ("bmc-check-failed", Level::Failure, "tandem fencing update node2", |_, asked| answer(asked).note.failure = Some("unable to log in".to_owned())),
+    ("bmc-other-machine", Level::Failure, "system_uuid=4c4c4544-0032-", |_, asked| {
         answer(asked).note.uuid = Some("4c4c4544-0033-3510-8054-b4c04f303158".to_owned());
     }),
     ("no-system-uuid", Level::Warning, "system_uuid=4c4c4544-0032-", |cluster, _| set(cluster, "system_uuid", "")),
-    ("off-while-online", Level::Failure, "ip=ADDRESS", |_, asked| answer(asked).note.power = Some("Off".to_owned())),
+    ("bmc-says-off", Level::Failure, "ip=ADDRESS", |_, asked| answer(asked).note.power = Some("Off".to_owned())),
+    ("bmc-contradiction", Level::Warning, "tandem power status node2", |_, asked| {
+        answer(asked).note.chassis_on = Some("/redfish/v1/Chassis/1".to_owned());
+    }),
     ("may-not-reset", Level::Failure, "tandem fencing update node2 --username NAME", |_, asked| {
         (answer(asked).role, answer(asked).may_reset) = (Some("ReadOnly".to_owned()), Some(false));
     }),
@@ -151,8 +165,14 @@ const PLANTED: &[Planted] = &[
     ("reset-types", Level::Warning, "fencing test node2", |_, asked| {
         answer(asked).note.reset_types = Some(vec!["On".to_owned(), "GracefulShutdown".to_owned()]);
     }),
-    ("certificate-ends", Level::Warning, "tandem fencing update node2 --ssl-fingerprint SHA256", |cluster, asked| {
+    ("certificate-ended", Level::Failure, "tandem fencing update node2 --ssl-fingerprint SHA256", |cluster, asked| {
+        answer(asked).note.certificate_ends = Some(cluster.at - 1);
+    }),
+    ("certificate-ends-soon", Level::Warning, "tandem fencing update node2 --ssl-fingerprint SHA256", |cluster, asked| {
         answer(asked).note.certificate_ends = Some(cluster.at + 6 * 86_400);
+    }),
+    ("certificate-ends", Level::Notice, "tandem fencing update node2 --ssl-fingerprint SHA256", |cluster, asked| {
+        answer(asked).note.certificate_ends = Some(cluster.at + 29 * 86_400);
     }),
     ("not-verified", Level::Warning, "tandem fencing update node2 --ssl-fingerprint SHA256", |cluster, _| set(cluster, "ssl_insecure", "1")),
     ("bmc-clock", Level::Warning, "sel time set", |_, asked| answer(asked).note.clock_ahead = Some(-3_600)),
@@ -189,13 +209,23 @@ const PLANTED: &[Planted] = &[
             known(etcd).members.iter_mut().filter(|one| one.name == "node2").for_each(|one| one.learner = true);
         }
     }),
-    ("node-not-online", Level::Warning, "pcs cluster start node2", |cluster, _| pacemaker(cluster).nodes[1].online = false),
+    ("node-offline", Level::Warning, "pcs cluster start node2", |cluster, _| pacemaker(cluster).nodes[1].online = false),
+    ("node-pending", Level::Warning, "pcs status", |cluster, _| pacemaker(cluster).nodes[1].pending = true),
+    ("node-unclean", Level::Failure, "tandem status --watch", |cluster, _| {
+        let node = &mut pacemaker(cluster).nodes[1];
+        (node.online, node.unclean) = (false, true);
+    }),
+    ("node-stop-failed", Level::Failure, "pcs stonith history show node2", |cluster, _| pacemaker(cluster).nodes[1].unclean = true),
     ("not-enabled", Level::Warning, "systemctl enable pcsd", |cluster, _| {
         collected(cluster, "node2").enabled.insert("pcsd".to_owned(), false);
     }),
-    ("not-collected", Level::Warning, "tandem-collect.timer", |cluster, _| {
+    ("collector-missing", Level::Notice, "ssh node2 systemctl enable --now tandem-collect.timer", |cluster, _| {
         cluster.collected.insert("node2".to_owned(), Fact::Absent);
     }),
+    ("collector-unknown", Level::Notice, "attrd_updater", |cluster, _| {
+        cluster.collected.insert("node2".to_owned(), Fact::Unknown("timed out".to_owned()));
+    }),
+    ("collector-stale", Level::Notice, "ssh node2 systemctl status", |cluster, _| collected(cluster, "node2").at -= 400),
     ("host-not-detached", Level::Warning, "detached=", |_, asked| asked.attached_hosts = Fact::Known(vec!["node1".to_owned()])),
     ("hosts-not-known", Level::Warning, "get baremetalhost", |_, asked| {
         asked.attached_hosts = Fact::Unknown("the API answers 403".to_owned());
@@ -224,7 +254,7 @@ const PLANTED: &[Planted] = &[
     ("remediation-not-known", Level::Warning, "get nodehealthchecks", |_, asked| {
         asked.remediations = Fact::Unknown("the API answers 403".to_owned());
     }),
-    ("bmc-fails-there", Level::Failure, "ssh node2", |cluster, _| {
+    ("bmc-check-failed", Level::Failure, "ssh node2 tandem fencing check fence-node1", |cluster, _| {
         let at = cluster.at;
         let note = &mut collected(cluster, "node2").bmcs[0];
         (note.failure, note.at) = (Some("no answer".to_owned()), at - 50);
@@ -233,13 +263,22 @@ const PLANTED: &[Planted] = &[
         device(cluster).resource.agent = "stonith:fence_ipmilan".to_owned();
         asked.answers.pop();
     }),
-    ("pacemaker-stopped", Level::Failure, "pcs cluster start", |cluster, _| cluster.pacemaker = Fact::Absent),
-    ("not-known", Level::Unknown, "pcs cluster start", |cluster, _| cluster.configuration = Fact::Unknown("timed out".to_owned())),
+    ("pacemaker-stopped", Level::Warning, "pcs cluster start", |cluster, _| cluster.pacemaker = Fact::Absent),
+    ("pacemaker-starting", Level::Warning, "tandem status --watch", |cluster, _| {
+        (cluster.pacemaker, cluster.is_starting) = (Fact::Absent, true);
+    }),
+    ("pacemaker-unknown", Level::Unknown, "pcs status", |cluster, _| cluster.pacemaker = Fact::Unknown("timed out".to_owned())),
+    ("cib-unknown", Level::Unknown, "cibadmin --query", |cluster, _| cluster.configuration = Fact::Unknown("timed out".to_owned())),
+    ("quorum-unknown", Level::Unknown, "corosync-quorumtool -s", |cluster, _| cluster.quorum = Fact::Unknown("timed out".to_owned())),
+    ("no-quorum", Level::Failure, "corosync-quorumtool -s", |cluster, _| known(&mut cluster.quorum).quorate = false),
+    ("waits-for-peer", Level::Failure, "node2", |cluster, _| {
+        let quorum = known(&mut cluster.quorum);
+        (quorum.quorate, quorum.waits_for_all) = (false, true);
+    }),
 ];
 
-/// Pairs of a finding and a second finding that the same fault causes.
-const BESIDE: &[(&str, &str)] =
-    &[("node-not-online", "not-collected"), ("pacemaker-stopped", "not-two-voters"), ("slow-off", "delays")];
+/// Pairs of a problem and a second problem that the same fault causes.
+const BESIDE: &[(&str, &str)] = &[("slow-off", "delays")];
 
 #[test]
 fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
@@ -251,7 +290,7 @@ fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
         let ids: Vec<&str> = checked.findings.iter().map(|finding| finding.id).collect();
         let found = checked.findings.iter().find(|finding| finding.id == *id);
         let found = found.unwrap_or_else(|| panic!("{id} was not found, but {ids:?}"));
-        assert_eq!((found.level, checked.level), (*level, *level), "{id}: {ids:?}");
+        assert_eq!((Level::of(found), checked.level), (*level, *level), "{id}: {ids:?}");
         assert!(found.command.as_ref().is_some_and(|typed| typed.contains(command)), "{found:?}");
         for typed in checked.findings.iter().filter_map(|finding| finding.command.as_ref()) {
             assert!(crate::base::shell::split(typed).is_some(), "a shell would not only split this: {typed}");
@@ -262,7 +301,7 @@ fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
         let about = (found.node.as_ref(), found.device.as_ref());
         let standing = about.0.and_then(|node| checked.nodes.get(node)).or_else(|| checked.devices.get(about.1?));
         if let Some(standing) = standing {
-            assert_eq!(standing.level, found.level, "{id}");
+            assert_eq!(standing.level, *level, "{id}");
         }
     }
 }
@@ -309,6 +348,21 @@ fn of_a_healthy_cluster_nothing_is_said() {
     assert_eq!(checked.nodes["node2"].text, "can be fenced by fence-node2");
     let told = "198.51.100.2 answered in 640 ms and says On; 6.2 s to Off when it was last measured";
     assert_eq!(checked.devices["fence-node2"].text, told);
+}
+
+/// Asserts that a device that fences several nodes, and may not, is a failure of each of them.
+#[test]
+fn a_device_for_both_nodes_fails_for_both() {
+    let (mut cluster, asked) = (healthy(), asked());
+    let devices = &mut configuration(&mut cluster).fence_devices;
+    devices.remove(0);
+    devices[0].targets = vec!["node1".to_owned(), "node2".to_owned()];
+    devices[0].banned_from.clear();
+    devices[0].resource.meta.insert("target-role".to_owned(), "Stopped".to_owned());
+    let checked = check(&cluster, &asked, None);
+    let text = "somebody disabled the fence device fence-node2, so node1 and node2 could not be fenced";
+    let failed = Standing { level: Level::Failure, text: text.to_owned() };
+    assert_eq!((&checked.nodes["node1"], &checked.nodes["node2"]), (&failed, &failed));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{About, Answer, Case, Level, race, seconds};
+use super::{About, Answer, Case, Severity, race, seconds};
 use crate::adapters::pacemaker::attributes::FENCE_WAIT_SECONDS;
 use crate::adapters::pacemaker::duration::millis;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
@@ -72,7 +72,7 @@ fn slow_answer(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         "pcs stonith update {} action_timeout=40 pcmk_monitor_timeout=45 op monitor interval=60s timeout=45s",
         id
     );
-    case.add("slow-answer", Level::Warning, About::Both(id, &answer.target), text, Some(command));
+    case.add("slow-answer", Severity::Warning, About::Both(id, &answer.target), text, Some(command));
 }
 
 /// Returns the longest measured time to Off through `device`, in milliseconds, from the results of all nodes; `None` if none was
@@ -115,7 +115,7 @@ fn slow_off(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         longer + 10,
         longer + 10
     );
-    case.add("slow-off", Level::Warning, About::Both(id, &answer.target), text, Some(command));
+    case.add("slow-off", Severity::Warning, About::Both(id, &answer.target), text, Some(command));
 }
 
 /// Returns the time that a node which does not vote waits before it fences with `device`.
@@ -142,7 +142,7 @@ fn one_network(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     let text =
         format!("{target} and its BMC are reached over the same interface, {bmc}: what cuts off one cuts off both");
     let command = Some(command!("ip route get {}", host));
-    case.add("one-network", Level::Warning, About::Both(id, target), text, command);
+    case.add("one-network", Severity::Warning, About::Both(id, target), text, command);
 }
 
 /// Returns the longest time that `device` is expected to take to fence `target`. Delays are included unless the fencing `has_begun`. If
@@ -204,7 +204,7 @@ fn delays(case: &mut Case<'_>) {
     };
     let enough = measured.unwrap_or(0) / 1_000 * 2 + 10;
     let command = Some(command!("pcs stonith update {} pcmk_delay_base={}s", to_one.resource.id, enough));
-    case.add("delays", Level::Warning, About::Cluster, text, command);
+    case.add("delays", Severity::Warning, About::Cluster, text, command);
 }
 
 /// Returns the node that is fenced later, and a sentence with its delay and the shortest safe delay. Returns `None` if no delay decides a

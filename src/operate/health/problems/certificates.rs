@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use super::{Found, Typed, on};
+use super::{Found, on};
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::shell::command;
 use crate::base::utc;
 use crate::operate::certs::pki;
 use crate::operate::cluster::Cluster;
-use crate::operate::health::{bmc, view};
+use crate::operate::health::{Problem, Severity, bmc, view};
+use crate::records::bmc_note::BmcNote;
 
 const DAY: u64 = 86_400;
 /// Days before its expiry at which a certificate becomes a notice. From `SOON` days on it is a warning.
@@ -21,29 +22,34 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
         for certificate in files {
             let file = &certificate.file;
             let what = format!("the certificate {file} on {name}");
-            if let Some(problem) = tell(cluster.at, certificate.ends, &what, Some(&name), found) {
-                problem.typed(what_to_type(cluster, &name, file));
+            if let Some(problem) = ending(cluster.at, certificate.ends, &what, Some(&name)) {
+                found.add(problem).typed(what_to_type(cluster, &name, file));
             }
         }
         // etcd shows one of these files, so it only counts if no collector has read them.
         let shown = view::etcd(cluster, &name).and_then(|etcd| etcd.certificate_ends);
         if let Some(ends) = shown.filter(|_| files.is_empty()) {
             let what = format!("the certificate of etcd on {name}");
-            if let Some(problem) = tell(cluster.at, ends, &what, Some(&name), found) {
-                problem.typed("tandem certs show");
+            if let Some(problem) = ending(cluster.at, ends, &what, Some(&name)) {
+                found.add(problem).typed("tandem certs show");
             }
         }
     }
     let devices = cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
-    for device in devices.iter().filter(|device| !is_pinned(device)) {
-        let Some((_, note)) = bmc::checked(cluster, device) else { continue };
-        let Some(ends) = note.certificate_ends else { continue };
-        let id = &device.resource.id;
-        let what = format!("the certificate of {id}'s BMC");
-        if let Some(problem) = tell(cluster.at, ends, &what, None, found) {
-            problem.typed(command!("tandem fencing check {}", id));
+    for device in devices {
+        let checked = bmc::checked(cluster, device);
+        if let Some(problem) = checked.and_then(|(_, note)| of_bmc(cluster.at, device, note)) {
+            found.add(problem).typed(command!("tandem fencing check {}", device.resource.id));
         }
     }
+}
+
+/// Returns the problem that the certificate which a device's BMC showed has expired or expires soon. Returns it without a command, or
+/// `None`.
+pub(in crate::operate::health) fn of_bmc(now: u64, device: &FenceDevice, note: &BmcNote) -> Option<Problem> {
+    let id = &device.resource.id;
+    let ends = note.certificate_ends.filter(|_| !is_pinned(device))?;
+    Some(ending(now, ends, &format!("the certificate of {id}'s BMC"), None)?.of_device(id))
 }
 
 /// Reports expired join files. They contain keys, and may be deleted safely.
@@ -78,21 +84,22 @@ fn what_to_type(cluster: &Cluster, node: &str, file: &str) -> String {
 
 /// Returns whether a device ignores the expiry of its BMC's certificate, because it pins or does not verify it.
 fn is_pinned(device: &FenceDevice) -> bool {
-    let is_set = |name: &str| device.resource.parameters.get(name).is_some_and(|value| !value.is_empty());
+    let is_set = |name: &str| device.resource.parameters.get(name).is_some_and(|value| !value.trim().is_empty());
     is_set("ssl_fingerprint") || is_set("ssl_insecure")
 }
 
-/// Reports a certificate that has expired or expires soon. Returns the problem without its command, or `None`.
-fn tell<'a>(now: u64, ends: u64, what: &str, node: Option<&str>, found: &'a mut Found) -> Option<Typed<'a>> {
+/// Returns the problem that a certificate has expired or expires soon. Returns it without a command, or `None`.
+fn ending(now: u64, ends: u64, what: &str, node: Option<&str>) -> Option<Problem> {
     let when = utc(ends);
     let Some(left) = ends.checked_sub(now) else {
-        return Some(found.critical("certificate-ended", node, format!("{what} has ended, at {when}")));
+        let text = format!("{what} has ended, at {when}");
+        return Some(Problem::new("certificate-ended", Severity::Critical, node, text));
     };
     let days = left / DAY;
     let text = format!("{what} ends in {days} days, at {when}");
     match days {
-        0..SOON => Some(found.warning("certificate-ends-soon", node, text)),
-        SOON..NEAR => Some(found.notice("certificate-ends", node, text)),
+        0..SOON => Some(Problem::new("certificate-ends-soon", Severity::Warning, node, text)),
+        SOON..NEAR => Some(Problem::new("certificate-ends", Severity::Notice, node, text)),
         _ => None,
     }
 }

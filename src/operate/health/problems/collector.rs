@@ -32,24 +32,34 @@ fn is_there(cluster: &Cluster, name: &str) -> bool {
     view::node(cluster, name).is_some_and(|node| node.online && !node.pending)
 }
 
-fn published(cluster: &Cluster, name: &str, found: &mut Found) {
+/// Reports each collector of an online node that publishes nothing, or nothing new.
+pub(in crate::operate::health) fn find_silent(cluster: &Cluster, found: &mut Found) {
+    for name in view::names(cluster).iter().filter(|name| is_there(cluster, name)) {
+        facts(cluster, name, found);
+    }
+}
+
+/// Returns the facts that the collector of `name` published. Reports facts that are missing or old.
+fn facts<'a>(cluster: &'a Cluster, name: &str, found: &mut Found) -> Option<&'a Collected> {
     let collected = match cluster.collected.get(name) {
         Some(Fact::Known(collected)) => collected,
         Some(Fact::Unknown(why)) => {
             let text = format!("what {name}'s collector publishes could not be read: {why}");
-            return found
+            found
                 .notice("collector-unknown", Some(name), text)
                 .typed("attrd_updater --query --all --name tandem-collected");
+            return None;
         }
         Some(Fact::Absent | Fact::NotAsked) | None => {
             let text = format!(
-                "{name}'s collector publishes nothing: its certificates, BMC logins and free room are not known"
+                "{name}'s collector publishes nothing: its UUID, certificates, BMC logins and free room are not known"
             );
-            return found.notice("collector-missing", Some(name), text).typed(on(
+            found.notice("collector-missing", Some(name), text).typed(on(
                 cluster,
                 name,
                 "systemctl enable --now tandem-collect.timer",
             ));
+            return None;
         }
     };
     let age = cluster.at.saturating_sub(collected.at);
@@ -62,6 +72,11 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
             "systemctl status tandem-collect.timer tandem-collect.service",
         ));
     }
+    Some(collected)
+}
+
+fn published(cluster: &Cluster, name: &str, found: &mut Found) {
+    let Some(collected) = facts(cluster, name, found) else { return };
     if let (Some(free), Some(size)) = (collected.free_bytes, collected.size_bytes.filter(|size| *size > 0))
         && free.saturating_mul(100) / size < LITTLE
     {

@@ -7,21 +7,37 @@ use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
-    if cluster.pacemaker.known().is_none() {
-        return;
-    }
-    for name in view::names(cluster) {
-        match view::node(cluster, &name) {
-            // Without quorum Pacemaker fences no node. The missing quorum is a problem of its own.
-            Some(node) if node.unclean && !node.online && !view::may_start(cluster) => {}
-            Some(node) => state(cluster, node, found),
-            None => offline(cluster, &name, found),
+    for name in shown(cluster) {
+        presence(cluster, &name, found);
+        if let Some(node) = view::node(cluster, &name).filter(|node| !waits_for_quorum(cluster, node)) {
+            set_aside(node, found);
         }
     }
 }
 
-fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
-    let name = node.name.as_str();
+/// Reports each node that is not a full member of the cluster now.
+pub(in crate::operate::health) fn find_absent(cluster: &Cluster, found: &mut Found) {
+    for name in shown(cluster) {
+        presence(cluster, &name, found);
+    }
+}
+
+/// Returns the names of the nodes, if Pacemaker's status is known.
+fn shown(cluster: &Cluster) -> Vec<String> {
+    if cluster.pacemaker.known().is_some() { view::names(cluster) } else { Vec::new() }
+}
+
+/// Returns whether `node` is lost and this node's partition has no quorum. Pacemaker then fences no node, and the missing quorum is a
+/// problem of its own.
+fn waits_for_quorum(cluster: &Cluster, node: &Node) -> bool {
+    node.unclean && !node.online && !view::may_start(cluster)
+}
+
+fn presence(cluster: &Cluster, name: &str, found: &mut Found) {
+    let Some(node) = view::node(cluster, name) else { return offline(cluster, name, found) };
+    if waits_for_quorum(cluster, node) {
+        return;
+    }
     if node.unclean && node.online {
         let text = format!("a stop failed on {name}, which is fenced next");
         found.critical("node-stop-failed", Some(name), text).typed(command!("pcs stonith history show {}", name));
@@ -33,6 +49,11 @@ fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
         let text = format!("{name} is joining the cluster or leaving it");
         found.warning("node-pending", Some(name), text).typed("pcs status");
     }
+}
+
+/// Reports a node on which an operator lets Pacemaker run nothing, or look after nothing.
+fn set_aside(node: &Node, found: &mut Found) {
+    let name = node.name.as_str();
     if node.standby {
         let text = format!("somebody put {name} on standby, so nothing runs there");
         found.warning("node-standby", Some(name), text).typed(command!("pcs node unstandby {}", name));

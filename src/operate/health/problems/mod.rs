@@ -2,21 +2,21 @@
 //! of the cluster has a file here, and each sentence has a row in the guide.
 
 mod attempts;
-mod certificates;
-mod collector;
+pub(super) mod bmc;
+pub(super) mod certificates;
+pub(super) mod collector;
 mod data;
 mod etcd;
-mod fencing;
+pub(super) mod fencing;
 mod image;
 mod leading;
-mod machine;
+pub(super) mod machine;
 mod power;
 mod resource;
-mod stack;
+pub(super) mod stack;
 
 pub(in crate::operate) use self::etcd::NEARLY_FULL;
 pub use self::leading::{primary, two_histories};
-pub(super) use self::power::{way_back, way_there};
 use super::{Problem, Severity, view};
 use crate::base::shell;
 use crate::operate::cluster::Cluster;
@@ -27,10 +27,11 @@ const UNKNOWN: &str = "-unknown";
 /// Returns whether the problem `id` means that a source could not be queried. `primary-unknown` does not: it means that the configured
 /// primary is none of the nodes.
 pub(super) fn is_unasked(id: &str) -> bool {
-    id.ends_with(UNKNOWN) && id != "primary-unknown"
+    id.ends_with(UNKNOWN) && id != "primary-unknown" || id == "not-asked"
 }
 
-/// The ids of all problems, in the order of the modules that report them.
+/// The ids of all problems of `tandem status`, in the order of the modules that report them. `tandem fencing check` reports those that
+/// keep a node from being fenced, too.
 pub const IDS: &[&str] = &[
     "pacemaker-stopped",
     "pacemaker-starting",
@@ -106,9 +107,43 @@ pub const IDS: &[&str] = &[
     "stale-join-file",
 ];
 
+/// The ids of the problems that only `tandem fencing check` reports. `tandem status` does not ask the BMCs, the fence devices' options and
+/// OpenShift's API for them.
+pub const IDS_OF_THE_CHECK: &[&str] = &[
+    "not-two-voters",
+    "not-enabled",
+    "host-not-detached",
+    "hosts-not-known",
+    "other-remediation",
+    "remediation-under-way",
+    "remediation-not-known",
+    "not-bound",
+    "no-such-node",
+    "device-banned",
+    "not-asked",
+    "options-wrong",
+    "no-system-uuid",
+    "not-verified",
+    "may-not-reset",
+    "account-locked",
+    "reset-types",
+    "bmc-clock",
+    "restore-policy",
+    "slow-answer",
+    "slow-off",
+    "one-network",
+    "delays",
+    "delays-against-primary",
+    "race",
+    "race-preferred",
+    "race-address",
+    "race-user",
+    "race-flag",
+];
+
 /// Returns all problems of `cluster`, with the worst first.
 pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
-    let mut found = Found { problems: Vec::new() };
+    let mut found = Found::default();
     stack::find(cluster, &mut found);
     machine::find(cluster, &mut found);
     etcd::find(cluster, &mut found);
@@ -138,8 +173,9 @@ pub(super) fn on(cluster: &Cluster, node: &str, command: impl Into<String>) -> S
 }
 
 /// The problems that were found so far.
-struct Found {
-    problems: Vec<Problem>,
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Found {
@@ -156,17 +192,28 @@ impl Found {
     }
 
     fn put(&mut self, id: &'static str, severity: Severity, node: Option<&str>, text: String) -> Typed<'_> {
-        debug_assert!(IDS.contains(&id));
-        let problem = Problem { id, severity, node: node.map(str::to_owned), text, command: None };
+        self.add(Problem::new(id, severity, node, text))
+    }
+
+    pub(super) fn add(&mut self, problem: Problem) -> Typed<'_> {
+        debug_assert!(IDS.contains(&problem.id) || IDS_OF_THE_CHECK.contains(&problem.id));
         self.problems.push(problem);
         Typed(self.problems.last_mut())
     }
 }
 
 /// A new problem that still lacks its command. The caller adds one with [`Typed::typed`].
-struct Typed<'a>(Option<&'a mut Problem>);
+pub(super) struct Typed<'a>(Option<&'a mut Problem>);
 
 impl Typed<'_> {
+    /// Names the fence device with the problem.
+    fn of_device(mut self, id: &str) -> Self {
+        if let Some(problem) = &mut self.0 {
+            problem.device = Some(id.to_owned());
+        }
+        self
+    }
+
     /// Sets the command that the operator should type.
     fn typed(self, command: impl Into<String>) {
         if let Some(problem) = self.0 {
@@ -234,7 +281,7 @@ mod tests {
             samples::all().iter().flat_map(|(_, cluster)| of(cluster)).map(|problem| problem.id).collect();
         let missing: Vec<&&str> = IDS.iter().filter(|id| !seen.contains(**id)).collect();
         assert!(missing.is_empty(), "no file in tests/fixtures/cluster shows {missing:?}");
-        let unique: BTreeSet<&&str> = IDS.iter().collect();
-        assert_eq!(unique.len(), IDS.len());
+        let unique: BTreeSet<&&str> = IDS.iter().chain(IDS_OF_THE_CHECK).collect();
+        assert_eq!(unique.len(), IDS.len() + IDS_OF_THE_CHECK.len());
     }
 }

@@ -8,6 +8,7 @@ use crate::base::shell::command;
 use crate::base::utc;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view::{self, ResourceSeen};
+use crate::operate::health::{Problem, Severity};
 
 const LOAD_THRESHOLD: &str = "load-threshold";
 /// Pacemaker's default for `load-threshold`.
@@ -207,7 +208,9 @@ fn failed(cluster: &Cluster, seen: ResourceSeen<'_>, failure: &Failure, found: &
     if healed {
         let (when, why) = (failure_when(failure), failure_why(failure));
         let text = format!("the {task} of {resource} on {node} failed{when} and healed by itself{why}");
-        found.notice("failure-healed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));
+        let problem = Problem::new("failure-healed", Severity::Notice, Some(node), text);
+        let problem = if kind == "stonith" { problem.of_device(resource) } else { problem };
+        found.add(problem).typed(command!("pcs {} cleanup {}", kind, resource));
     } else if kind == "stonith" || instances().any(|instance| instance.blocked) {
         // The device's fault and the blocked resource are problems of their own.
     } else if task == "start" {

@@ -2,6 +2,7 @@
 
 use super::attempts::WATCH;
 use super::{Found, power};
+use crate::adapters::options::yes_no;
 use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
@@ -10,7 +11,17 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     pacemaker(cluster, found);
     configuration(cluster, found);
     quorum(cluster, found);
-    settings(cluster, found);
+    maintenance(cluster, found);
+    stonith(cluster, found);
+    one_node(cluster, found);
+}
+
+/// Reports what keeps this node's Pacemaker from fencing any node.
+pub(in crate::operate::health) fn find_of_fencing(cluster: &Cluster, found: &mut Found) {
+    pacemaker(cluster, found);
+    configuration(cluster, found);
+    quorum(cluster, found);
+    stonith(cluster, found);
 }
 
 fn pacemaker(cluster: &Cluster, found: &mut Found) {
@@ -97,17 +108,24 @@ fn waits_for(cluster: &Cluster, here: &str, peer: &str, found: &mut Found) {
     found.critical("waits-for-peer", Some(here), text).typed(way);
 }
 
-fn settings(cluster: &Cluster, found: &mut Found) {
-    if let Some(pacemaker) = cluster.pacemaker.known() {
-        if pacemaker.maintenance {
-            let text = "the cluster is in maintenance mode, so Pacemaker looks after nothing".to_owned();
-            found.warning("cluster-maintenance", None, text).typed("pcs property set maintenance-mode=false");
-        }
-        if !pacemaker.stonith_enabled {
-            let text = "stonith-enabled is false, so no lost node is fenced, and no survivor may go on".to_owned();
-            found.critical("stonith-disabled", None, text).typed("pcs property set stonith-enabled=true");
-        }
+fn maintenance(cluster: &Cluster, found: &mut Found) {
+    if cluster.pacemaker.known().is_some_and(|pacemaker| pacemaker.maintenance) {
+        let text = "the cluster is in maintenance mode, so Pacemaker looks after nothing".to_owned();
+        found.warning("cluster-maintenance", None, text).typed("pcs property set maintenance-mode=false");
     }
+}
+
+/// Reports that fencing is switched off, by Pacemaker's status or by the CIB. Where Pacemaker is stopped, only the CIB has it.
+fn stonith(cluster: &Cluster, found: &mut Found) {
+    let property = cluster.configuration.known().and_then(|known| known.properties.get("stonith-enabled"));
+    let is_off = property.and_then(|value| yes_no::of_pacemaker(value)) == Some(false);
+    if is_off || cluster.pacemaker.known().is_some_and(|pacemaker| !pacemaker.stonith_enabled) {
+        let text = "stonith-enabled is false, so no lost node is fenced, and no survivor may go on".to_owned();
+        found.critical("stonith-disabled", None, text).typed("pcs property set stonith-enabled=true");
+    }
+}
+
+fn one_node(cluster: &Cluster, found: &mut Found) {
     if let Some([only]) = cluster.configuration.known().map(|known| known.nodes.as_slice()) {
         let text = format!("the cluster has one node, {only}, and no other one would go on");
         found.warning("one-node", Some(only), text).typed(

@@ -42,7 +42,7 @@ pub(super) fn without_pacemaker(lab: &Lab, seat: Seat) -> Result<()> {
     }
     says(lab, there, "tandem status", 3, &[fact, "pcs cluster start"])?;
     says(lab, there, "tandem status --json 2> /dev/null", 3, &["\"verdict\": \"degraded\"", "pacemaker-stopped"])?;
-    says(lab, there, "tandem fencing check", 4, &[fact, "pcs cluster start"])?;
+    says(lab, there, "tandem fencing check", 1, &[fact, "pcs cluster start"])?;
     pacemaker::begin(lab, there)
 }
 
