@@ -37,11 +37,11 @@ impl Ending {
 
 /// The exit code of the action `status` for a system that is off.
 const IS_OFF: u8 = 2;
-/// The time that a reboot grants for powering on after a proven Off, if no `power_timeout` applies.
+/// The time that a `reboot` allows for powering a system on after it is proven off, if the option `power_timeout` sets no limit.
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
 /// The time that a reboot with `method=cycle` waits for the BMC to power the system on again, before the agent sends a reset.
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
-/// The interval at which a node without a vote reads the target's power while it waits.
+/// The interval at which an agent on a node without a vote in etcd reads the target's power state while it waits.
 const YIELD_POLL: Duration = Duration::from_secs(1);
 /// The executor of one action: it asks the plan for each next step, and performs it through the BMC.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl<'a> Actor<'a> {
         Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage, contest, wait }
     }
 
-    /// Returns the systems and times that this action has observed, for its note in `/run`.
+    /// Returns the systems that this action has observed and the times of their fencing, for the file in `/run` that records them.
     pub(super) fn into_seen(self) -> ActorSeen {
         ActorSeen { hosts: self.hosts, listed: self.listed, fenced: self.fenced }
     }
@@ -247,12 +247,12 @@ impl<'a> Actor<'a> {
         limits
     }
 
-    /// Takes the system at the index `at` to `goal`, step by step.
+    /// Takes the system at the index `at` to the power state `goal`, step by step.
     fn pursue(&mut self, at: usize, goal: Goal, limits: Limits) -> Result<Reached, Failure> {
         self.pursue_after(Vec::new(), at, goal, limits)
     }
 
-    /// Takes the system at the index `at` to `goal`. The phase begins with the events in `history`.
+    /// Takes the system at the index `at` to the power state `goal`. `history` has the events with which this part of the action begins.
     fn pursue_after(
         &mut self,
         mut history: Vec<Moment>,
@@ -301,7 +301,8 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Returns a failed connection that `history` lacks before `event`, if the BMC was unreachable until then (see [`Outage::missed`]).
+    /// Returns a failed connection to add to `history` before `event`, if the BMC was unreachable until then (see [`Outage::missed`]).
+    /// Returns `None` if `history` is complete.
     fn missed(&mut self, history: &[Moment], event: &Event) -> Option<Event> {
         let bmc = &self.bmc;
         self.outage.as_mut()?.missed(history, event, || bmc.has_just_come_back())
@@ -336,8 +337,8 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Returns the failure of the Redfish task that the BMC started for an accepted reset. Asks only if the last event is a reading.
-    /// Skips the check while the system is on its way to Off.
+    /// Returns the failure of the Redfish task that the BMC started for an accepted reset. Queries the BMC only directly after a reading of
+    /// the power state. Skips the query while the system is on its way to Off.
     fn failed_task(&mut self, at: usize, history: &[Moment]) -> Option<Failure> {
         match &history.last()?.event {
             Event::Read { power, .. } if !power.is(PowerWord::Off) || !plan::said_otherwise(history) => {
@@ -384,7 +385,7 @@ fn none_to_reset() -> Failure {
     Failure::new(FailureKind::NoSuchSystem, "the BMC has no system that can be reset")
 }
 
-/// Logs when and how a phase reached `goal`, for a later analysis.
+/// Logs when and how the system reached `goal`, for a later analysis.
 fn conclude(goal: Goal, path: Option<&str>, history: &[Moment]) {
     if goal == Goal::Know {
         return;

@@ -48,7 +48,7 @@ pub const ACTIONS: &[(&str, Action, bool)] = &[
 ];
 
 impl Action {
-    /// Reads an action's name. There is no default, because a mistyped key must not power a machine off.
+    /// Parses an action's name. A missing name is an error, because a mistyped key must not power a machine off.
     pub fn parse(name: Option<&str>) -> Result<Self, String> {
         let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
             return Err(format!("unsupported action: none was given; give action= (or -o) one of {}", action_names()));
@@ -92,7 +92,7 @@ pub enum PasswordSource {
     Script(String),
 }
 
-/// The source of the certificates that the agent trusts at a BMC. A CA file is named here and has not been read yet.
+/// The source of the certificates that the agent trusts at a BMC. A CA file is only named here; it is read later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustSource {
     System,
@@ -109,7 +109,7 @@ pub struct Timing {
     pub total: Duration,
     pub connect: Duration,
     pub answer: Duration,
-    /// The time limit from an accepted reset to the resulting power state; `None` where only `total` is a limit.
+    /// The time limit from an accepted reset to the resulting power state; `None` if only `total` limits it.
     pub power: Option<Duration>,
     pub power_wait: Duration,
     pub status_sleep: Duration,
@@ -129,7 +129,7 @@ pub struct Config {
     pub redfish_uri: String,
     /// The systems to act on: at least one.
     pub systems: Vec<Pointer>,
-    /// True if `plug=dynamic` is set, so that each action names its own system.
+    /// True if the option `plug` is `dynamic`: the device has no fixed system, and the caller of each action names one.
     pub dynamic: bool,
     pub method: Method,
     pub missing_as_off: bool,
@@ -138,8 +138,8 @@ pub struct Config {
     pub environment: Environment,
     /// The race with the other node's agent before a reset; `None` if the option `race_with` is not set.
     pub race: Option<RaceWith>,
-    /// The name of this node's attribute with the seconds that an action waits before it switches off. `None` outside the fencer, and for
-    /// an action that does not switch off.
+    /// The name of this node's attribute whose value is the number of seconds to wait before switching a system off. `None` if Pacemaker's
+    /// fencer did not start the agent, and for an action that switches nothing off.
     pub wait_attribute: Option<String>,
 }
 

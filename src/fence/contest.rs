@@ -23,24 +23,25 @@ use crate::os::clock::Deadline;
 /// The greatest time between the end of an action and the end of the agent's process.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
-/// The interval at which the agent uses a mark session, so that no BMC closes it as idle.
+/// The interval at which the agent sends a request in its fence-race session, so that no BMC closes it as idle.
 const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
-/// The least time that the agent needs for a reset and the proof of Off. If the fence race would leave less, the action fails.
+/// The least time that the agent needs for a reset and for proving the system off. If the fence race would leave less, the action fails.
 const RESERVE: Duration = Duration::from_secs(5);
 /// The time for which the fence race waits for one answer of the target's BMC.
 pub(super) const TARGET_LIMIT: Duration = Duration::from_secs(5);
-/// The time for which the fence race waits until the target's list of sessions and every session in it are read. A BMC may take three
-/// seconds for each answer.
+/// The time for which the fence race waits until it has read the target BMC's list of sessions and every session in it. A BMC may take
+/// three seconds for each answer.
 const READ_LIMIT: Duration = Duration::from_secs(20);
 /// The time for which the fence race waits for one step on the BMC of the agent's own node.
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
 /// The time limit of a BMC's answer to a request for a session. Without the answer the agent could not close the session.
 pub(super) const LATE: Duration = Duration::from_secs(8);
-/// The time for which the end of an action waits for late answers of the BMCs, and for the deletion of this agent's mark sessions.
+/// The time for which the end of an action waits for late answers of the BMCs, and for the deletion of this agent's fence-race sessions.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// The execution of a fence race, in which the agents of two nodes compete for the right to reset. It uses the BMCs of both nodes.
+/// The execution of a fence race, in which the agents of two nodes compete for the right to reset the other node. Each agent announces its
+/// reset by a mark session, which is a Redfish session on the BMCs of both nodes.
 #[derive(Debug)]
 pub(super) struct Contest {
     race: Race,
@@ -49,18 +50,18 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
-    /// The time until the agent must use its mark sessions again, so that no BMC closes them as idle.
+    /// The time left until the agent must send a request in its fence-race sessions, so that no BMC closes them as idle.
     touched: Deadline,
-    /// True once the agent has seen a mark session of the other node.
+    /// True once the agent has seen a session by which the other node's agent announces a reset.
     has_met: bool,
-    /// True while the target is proven off and the mark sessions on its BMC must still be deleted.
+    /// True from the proof that the target is off until the fence-race sessions on its BMC are deleted.
     is_untidy: bool,
-    /// The text that was logged last. A poll each half second logs a text only if it differs.
+    /// The text that was logged last. The agent reads the BMCs' lists every half second, and logs a text only if it differs from this one.
     logged: String,
 }
 
 impl Contest {
-    /// Creates a fence race that has not begun, over the target's BMC (`target`) and the BMC of this node (`own`). `total` is the time
+    /// Creates a fence race that has not begun. It uses the target's BMC (`target`) and the BMC of this node (`own`). `total` is the time
     /// limit of the action.
     pub(super) fn new(
         with: &RaceWith,
@@ -90,16 +91,16 @@ impl Contest {
         }
     }
 
-    /// Makes this node the one that is not preferred in the fence race, because it has no vote. Must be called before this node opens a
-    /// mark session. The peer may not be preferred either, so this node's delay is doubled. Otherwise both nodes could withdraw and
-    /// return at the same times.
+    /// Makes this node the one that is not preferred in the fence race, because it has no vote. The caller calls this before this node
+    /// opens a mark session (see [`Contest`]). This node's delay is doubled, because otherwise two nodes that are not preferred could
+    /// withdraw and return at the same times.
     pub(super) fn yield_to_marks(&mut self) {
         self.race = Race::new(false);
         self.delay *= 2;
     }
 
-    /// Returns once this node may reset the target. This node's mark sessions are then open on the BMCs. Fails if the action's time is
-    /// not sufficient.
+    /// Returns once this node may reset the target. This node's mark sessions (see [`Contest`]) are then open on the BMCs. Fails if the
+    /// action's time is not sufficient.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();
         while !self.is_won {
@@ -132,8 +133,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Starts `step` on each BMC in `open`, and reports the outcomes to the fence race. `unanswered` gives the outcome for a BMC that is
-    /// late. The target's BMC is late after `patience`, and the own node's BMC after [`OWN_LIMIT`].
+    /// Starts `step` on each BMC in `open`, and reports the results to the fence race. The target's BMC is late after `patience`, and the
+    /// own node's BMC after [`OWN_LIMIT`]. `unanswered` returns the result for a late BMC.
     fn ask(&mut self, open: Open, patience: Duration, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
         let asked = Deadline::after(patience);
         self.touched = Deadline::after(TOUCH);
@@ -148,7 +149,7 @@ impl Contest {
         }
     }
 
-    /// Reports to the fence race the answers that came after their time limit, because a BMC may have opened a mark session late.
+    /// Reports to the fence race the BMCs' answers that came after their time limit, because a BMC may have opened a session late.
     fn hear_late_answers(&mut self) {
         for lane in [&mut self.target, &mut self.own] {
             if let Some(event) = lane.wait(Duration::ZERO) {
@@ -181,7 +182,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Sends a request in each mark session if the last one was [`TOUCH`] ago, so that no BMC closes the sessions as idle.
+    /// Sends a request in each fence-race session if the last one was [`TOUCH`] ago, so that no BMC closes the sessions as idle.
     pub(super) fn touch(&mut self) {
         if self.touched.elapsed() < TOUCH || (!self.handle.keeps_marks() && self.is_won) {
             return;
@@ -220,19 +221,19 @@ impl Contest {
         Failure::new(FailureKind::Refused, text)
     }
 
-    /// Keeps this agent's mark sessions from now on, because a reset is about to be sent. [`Self::has_settled`] ends that. Returns
+    /// Records that a reset is about to be sent, so that this agent's fence-race sessions stay open until [`Self::has_settled`]. Returns
     /// whether an earlier reset is still under way.
     pub(super) fn sends(&self) -> Result<bool, Failure> {
         self.handle.begin_reset()
     }
 
-    /// Records that no reset is under way any more: the BMC has refused each, or the target is proven off.
+    /// Records that no reset is under way any more: the BMC has refused every reset, or the target is proven off.
     pub(super) fn has_settled(&self) {
         self.handle.settle_reset();
     }
 
-    /// Begins to clean up this node's BMC, because the target is proven off. This agent needs no mark session any more, and the other
-    /// node's agent no longer runs.
+    /// Begins to delete the fence-race sessions on this node's BMC, because the target is proven off. The other node's agent no longer
+    /// runs, so neither agent needs them.
     pub(super) fn begin_tidying(&mut self) {
         if self.is_won {
             self.is_untidy = true;
@@ -240,8 +241,8 @@ impl Contest {
         }
     }
 
-    /// Cleans up the target's BMC before `pause` passes. First waits until it is known whether the other node has left a mark session on
-    /// the own node's BMC.
+    /// Deletes the fence-race sessions on the target's BMC before `pause` passes. First waits until this node's BMC has shown whether the
+    /// other node has left a session there.
     pub(super) fn tidy_in_pause(&mut self, pause: Deadline) {
         if self.is_untidy && !pause.has_passed() {
             self.own.wait(pause.left());
@@ -265,7 +266,7 @@ impl Contest {
         });
     }
 
-    /// Deletes this agent's mark sessions at the end of the action. Keeps them if a reset is still under way.
+    /// Deletes this agent's fence-race sessions at the end of the action. Keeps them if a reset is still under way.
     pub(super) fn end(&mut self) {
         if self.handle.keeps_marks() {
             log::warn!(
@@ -288,7 +289,7 @@ impl Contest {
         }
     }
 
-    /// Deletes this agent's mark sessions, and returns once both BMCs have answered. Fails if one is late.
+    /// Deletes this agent's fence-race sessions, and returns once both BMCs have answered. Fails if one is late.
     fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();
         for lane in [&mut self.target, &mut self.own] {

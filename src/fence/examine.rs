@@ -11,18 +11,20 @@ use crate::os::clock;
 use crate::os::secret::Secret;
 use crate::records::bmc_note::BmcNote;
 
-/// The time limit of an examination. A BMC that needs longer is also too slow for the fencer, whatever the device's options are.
+/// The time limit of an examination of a fence device. A BMC that needs longer is also too slow for the fencer, whatever the device's
+/// options are.
 pub const LONGEST: Duration = Duration::from_secs(20);
 
 /// The result of an examination of a fence device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
     pub note: BmcNote,
-    /// The role of the agent's account at the BMC; `None` if the BMC does not show it, which is no fault. The same holds for `may_reset`.
+    /// The role of the agent's account at the BMC; `None` if the BMC does not show it, which is no fault.
     pub role: Option<String>,
+    /// True if the agent's account may reset a system; `None` if the BMC does not show it, which is no fault.
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// The property by which the BMC shows a session of another client; `None` if it was not tested.
+    /// The property by which the BMC shows a session to other clients than the one that opened it; `None` if that was not tested.
     pub flag: Option<Flag>,
     /// True if the device's options are invalid, so that the agent has not asked the BMC.
     pub misconfigured: bool,

@@ -17,7 +17,8 @@ const AFTER_WAIT: Duration = Duration::from_secs(20);
 /// The longest wait in seconds, whatever the attribute's value is.
 const LONGEST: u64 = 300;
 
-/// The wait of an agent on a node without a vote, before it switches the other node off. Its time counts from the start of the action.
+/// The wait of an agent on a node without a vote in etcd, before it switches the other node off. The time counts from the start of the
+/// action.
 #[derive(Debug)]
 pub(super) struct FenceWait {
     name: String,
@@ -28,7 +29,7 @@ pub(super) struct FenceWait {
 }
 
 impl FenceWait {
-    /// Asks the local attribute manager for the node attribute `name`, without waiting for the answer.
+    /// Queries the local attribute manager for the node attribute `name`. Returns before the answer comes.
     pub(super) fn of(name: &str) -> Self {
         let (sends, answer) = mpsc::sync_channel(1);
         let asked = name.to_owned();
@@ -36,8 +37,8 @@ impl FenceWait {
         Self { name: name.to_owned(), answer, began: Deadline::after(PATIENCE), end: None }
     }
 
-    /// Waits until the attribute is read, and begins the wait that it demands. Returns whether this node has no vote; `None` if an
-    /// earlier call has returned that. `left` is the rest of the action's time.
+    /// Waits until the attribute is read, and begins the wait that its value demands. Returns true if this node has no vote, and `None` if
+    /// an earlier call has returned the result. `left` is the rest of the action's time.
     pub(super) fn begin(&mut self, left: Duration) -> Option<bool> {
         if self.end.is_some() {
             return None;
@@ -56,7 +57,7 @@ impl FenceWait {
         Some(seconds.is_some())
     }
 
-    /// Returns whether the action must still wait.
+    /// Returns whether the wait has begun and is not over.
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_some_and(|end| !end.has_passed())
     }

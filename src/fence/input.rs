@@ -21,7 +21,7 @@ pub struct Given {
     /// The number of `-v` options.
     pub verbosity: u32,
     pub remarks: Vec<String>,
-    /// The faults of the input that do not depend on the action.
+    /// The faults of the input that are errors for every action.
     pub faults: Vec<String>,
     /// The values of the option `plug`, by the name (`plug` or `port`) under which each was given.
     plugs: BTreeMap<&'static str, Value>,
@@ -53,7 +53,7 @@ impl Value {
     }
 }
 
-/// The value of the option `plug` with which each action names its own system.
+/// The value of the option `plug` for a device without a fixed system: the caller of each action names the system.
 pub const DYNAMIC: &str = "dynamic";
 /// The actions that may be named as an argument without `-o`, because they change nothing.
 const HARMLESS_WORDS: &[&str] = &["metadata", "meta-data", "manpage"];
@@ -67,8 +67,8 @@ impl Given {
         }
     }
 
-    /// Decides which of the given values is the plug. Pacemaker sends the node's name, or its plug from `pcmk_host_map`, as `port` or as
-    /// `plug`. It may send both, in any order, if the operator's option has the other name.
+    /// Decides which of the given values is the plug. Pacemaker sends the node's name, or its value in `pcmk_host_map`, under the name
+    /// `port` or `plug`. If the operator's option has the other name, both arrive, in any order.
     fn settle_plug(&mut self) {
         let mut rivals: Vec<Value> = Vec::new();
         for value in self.plugs.values() {
@@ -98,8 +98,8 @@ impl Given {
         }
     }
 
-    /// Refuses options that print a text, such as `-h`, together with an action. With a fence device's action the agent would print the
-    /// text and exit with 0, the code of a fenced node.
+    /// Refuses an option that prints a text, such as `-h`, together with an action. The agent would print the text and exit with 0, which
+    /// means success to the fencer.
     fn refuse_text(&mut self) {
         if !self.values.contains_key(&Opt::Action) {
             return;

@@ -13,7 +13,7 @@ const REPOST: Duration = Duration::from_secs(12);
 /// The part of the action's time that is reserved for the last output and the deletion of a session.
 const RESERVE: Duration = Duration::from_secs(1);
 
-/// Returns the limits of a phase that begins with `left` of the action's time.
+/// Returns the limits for reaching `goal` with `left` of the action's time.
 pub(super) fn of(goal: Goal, timing: &Timing, left: Duration) -> Limits {
     let attempts = if goal == Goal::On { timing.retry_on + 1 } else { u32::MAX };
     let end = left.saturating_sub(RESERVE);

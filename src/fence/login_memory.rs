@@ -27,7 +27,7 @@ pub(super) struct Memory {
     pub(super) file: Option<Identity>,
     /// The line of the password file to try first, counted from 0; `None` if the BMC refused both lines.
     pub(super) line: Option<usize>,
-    /// True if the BMC accepted `line`, false if the BMC only has not refused it.
+    /// True if the BMC accepted `line`. False if the BMC only did not refuse it, or if `line` is `None`.
     pub(super) accepted: bool,
     /// The time of the logins in seconds since 1970.
     pub(super) at: u64,
@@ -57,8 +57,8 @@ impl Remembered {
         (self.memory.file == Some(file)).then_some(self.memory)
     }
 
-    /// Stores the result of an action that tried the lines of `file` in this `order`. If that fails, the cost is only that a later login
-    /// may be refused.
+    /// Stores the result of an action that tried the lines of `file` in this `order`. A failure is ignored: a later action may then try a
+    /// line that the BMC refuses.
     pub(super) fn keep(&self, tried: &Tried, file: Option<(Identity, &[usize])>) {
         if *tried == Tried::default() {
             return;

@@ -63,7 +63,7 @@ pub struct Run {
     pub notes: Vec<Noted>,
     /// The account at the BMC; `None` if the caller did not ask for it, or if the action failed.
     pub account: Option<Result<Account, Failure>>,
-    /// The property by which the BMC shows a session of another client; `None` if the caller did not ask for it, or if the action failed.
+    /// The property by which the BMC shows a session to other clients; `None` if the caller did not ask for it, or if the action failed.
     pub flag: Option<Flag>,
     pub login: LoggedIn,
 }
@@ -87,9 +87,8 @@ pub struct LoggedIn {
 
 /// Executes the action of `config` within its time, and writes requests and answers to `debug_file`.
 ///
-/// This function does not touch the process: no signal, no output, no exit. A caller that may end the process early takes the
-/// handle that `on_session` receives, and deletes the session first. Metadata, manual page and help are not actions; see
-/// [`metadata`].
+/// This function sends no signal, prints nothing and does not end the process. A caller that may end the process early keeps the handle
+/// that `on_session` receives, and first deletes the session with it. Metadata, manual page and help are not actions; see [`metadata`].
 pub fn run(
     config: &Config,
     debug_file: Option<&str>,
@@ -137,7 +136,7 @@ fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, a
     Run { ended, notes, account, flag, login }
 }
 
-/// Tests with two sessions by which property `bmc` shows a session of another client.
+/// Tests with two sessions by which property `bmc` shows one client's session to another client.
 fn flag_of(bmc: &Bmc, config: &Config) -> Flag {
     let handle = SessionHandle::new(Box::new(|_| {}));
     let client = bmc.client().within(contest::TARGET_LIMIT);
@@ -158,7 +157,7 @@ pub fn change_password(config: &Config, new: &Secret) -> Result<(), Error> {
     changed.map_err(Error::from)
 }
 
-/// The passwords of an action, in the order in which it tries them.
+/// The passwords of an action, in the order in which the action tries them.
 struct Keys {
     order: Vec<usize>,
     file: Option<Identity>,
@@ -175,7 +174,7 @@ impl Keys {
         Self { order, file: fetched.file, remembered }
     }
 
-    /// Stores the results of the logins at `bmc` for the next action, and returns them.
+    /// Stores the results of the logins at `bmc` for the next action, and returns the results.
     fn learn(&self, bmc: &Bmc) -> LoggedIn {
         let tried = bmc.tried();
         self.remembered.keep(tried, self.file.map(|file| (file, self.order.as_slice())));

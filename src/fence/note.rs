@@ -21,26 +21,27 @@ use crate::os::regular_file;
 use crate::os::uuid;
 use crate::records::bmc_note::{self, BmcNote, FencingNote};
 
-/// The time for which an action waits until its notes are written. A hanging directory must not delay it longer.
+/// The time for which an action waits until its notes (a file for each system, read by `tandem status`) are written. A hanging directory
+/// must not delay the action longer.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The greatest number of notes. Before one more is written, the oldest is deleted.
+/// The greatest number of notes in the directory. Before one more is written, the oldest is deleted.
 const FILES: usize = 32;
 /// The greatest length of a text from the BMC in a note, in characters.
 const WORDS: usize = 100;
-/// The greatest length of a failure's text in a note, in characters. A failure is a sentence of the agent.
+/// The greatest length of a failure's text in a note, in characters. The agent itself writes that text.
 const SENTENCE: usize = 500;
-/// The greatest number of reset types in a note. It is more than the standard has.
+/// The greatest number of reset types in a note. The Redfish standard has fewer.
 const TYPES: usize = 32;
 /// The age from which a half-written file counts as one of a killed agent, and is removed.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// A note about one system, with the facts by which an earlier note of the same system is found.
+/// A note about one system, with the facts by which the agent finds an earlier note of the same system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub note: BmcNote,
-    /// True if the BMC had the system. The note then names the system by its path.
+    /// True if the BMC had the system. The note then has the system's path as its name.
     found: bool,
-    /// True if the note comes from a power action. Its result is added to the facts of the last monitor.
+    /// True if the note comes from a power action. The power action's result is then added to the facts that the last monitor recorded.
     adds: bool,
     /// The UUID that the system must have; `None` if it is not configured.
     uuid: Option<String>,
@@ -64,7 +65,7 @@ pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     config.systems.iter().map(of_system).collect()
 }
 
-/// Returns the notes of an action that has taken `took` so far. Only a monitor and a power action that switches off have notes.
+/// Returns the notes of an action that has taken the time `took` so far. Only a monitor and a power action that switches off have notes.
 pub(super) fn of(
     config: &Config,
     bmc: Option<&Bmc>,
@@ -139,8 +140,8 @@ pub(super) fn of(
     seen.hosts.iter().map(of_host).collect()
 }
 
-/// Returns those of `notes` that are about the fence device. Drops a failed monitor that an operator has run by hand, because its options
-/// may differ from those of the device.
+/// Returns `notes` without a failed monitor that an operator has run by hand, because its options may differ from those of the fence
+/// device.
 pub(super) fn of_the_device(mut notes: Vec<Noted>, under_fencer: bool) -> Vec<Noted> {
     notes.retain(|noted| under_fencer || noted.adds || noted.note.failure.is_none());
     notes
@@ -170,8 +171,8 @@ fn called(pointer: &Pointer) -> String {
     }
 }
 
-/// Stores `notes` in `directory`. Creates the directory if its parent exists, or together with all parents if `makes_all`. Waits only
-/// briefly: with a hanging disk the notes are written later or never, and the caller continues.
+/// Stores `notes` in `directory`. Creates the directory if its parent exists, or together with all parents if `makes_all` is true. Waits
+/// only briefly: if the disk hangs, the notes are written later or never.
 pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     if notes.is_empty() {
         return;
@@ -223,7 +224,7 @@ fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
     replace(&path, &serde_json::to_vec(&note)?)
 }
 
-/// Returns the newer of two fencings. While the newer one is under way, it keeps the end and the failure of the older one.
+/// Returns the newer of two fencings. While the newer one is under way, the result also has the end and the failure of the older one.
 fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Option<FencingNote> {
     match (newer, older) {
         (Some(newer), Some(older)) if newer.ended_at_millis.is_none() => {
@@ -233,8 +234,8 @@ fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Opti
     }
 }
 
-/// Finds the earlier note of a system that was not found now. It has the system's UUID, or a path that ends in the system's name. If
-/// neither is known, it is the only note of this BMC.
+/// Finds the earlier note of a system that was not found now: the note with the system's UUID, or with a path that ends in the system's
+/// name. If neither is known, returns the only note of this BMC.
 fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     let mut found = all(directory);
     found.retain(|note| note.address == noted.note.address && note.at > 0);
@@ -262,7 +263,7 @@ fn read(path: &Path) -> Option<BmcNote> {
     serde_json::from_slice(&regular_file::read_at_most(path, bmc_note::LIMIT).ok()?).ok()
 }
 
-/// Deletes the oldest note if there are [`FILES`] of them, because notes of removed devices would otherwise stay for ever.
+/// Deletes the oldest note if there are [`FILES`] notes, because notes of removed devices would otherwise stay for ever.
 fn make_room(directory: &Path, path: &Path) {
     let files = files(directory);
     if files.len() < FILES || files.iter().any(|one| one == path) {
@@ -274,8 +275,8 @@ fn make_room(directory: &Path, path: &Path) {
     }
 }
 
-/// Replaces a note by a new one, without syncing it to disk. The next monitor restores what a power cut has lost, and a disk that hangs
-/// must not delay a fencing.
+/// Replaces a note by a new one, without syncing it to disk, because a disk that hangs must not delay a fencing. If a power cut loses the
+/// note, the next monitor writes it again.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let begin = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);

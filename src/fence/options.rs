@@ -9,7 +9,7 @@ use crate::adapters::pacemaker::attributes::FENCE_WAIT;
 /// The longest time-out or delay in seconds: one day.
 const LONGEST: i64 = 24 * 60 * 60;
 
-/// An option of the agent. An option has one value here, under whichever of its names it was given.
+/// An option of the agent. Two names for the same option, such as `ip` and `ipaddr`, have one variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Opt {
     Action,
@@ -132,7 +132,7 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
         .default(FENCE_WAIT)),
 ];
 
-/// The check that the table has each option at its index. It fails the build.
+/// A check at build time that each row of the table is at the index of its option.
 const _: () = {
     assert!(OPTIONS.len() == Opt::WaitAttribute as usize + 1);
     let mut at = 0;
@@ -153,7 +153,7 @@ pub fn rows() -> impl Iterator<Item = &'static OptionRow> {
     OPTIONS.iter().map(|(_, row)| row)
 }
 
-/// Finds an option by its name on standard input: the present or the former name, with dashes or underscores.
+/// Finds an option by its name on standard input. Accepts its present and its former name, with dashes or underscores.
 pub fn by_name(name: &str) -> Option<&'static (Opt, OptionRow)> {
     let name = name.replace('-', "_");
     OPTIONS.iter().find(|(_, row)| row.name == name || row.old.is_some_and(|old| old.replace('-', "_") == name))

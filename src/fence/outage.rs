@@ -21,19 +21,19 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::os::clock;
 use crate::records::state_file;
 
-/// The directory of the files that remember outages. It is empty after a reboot.
+/// The directory of the files that record the BMCs' outages. It is empty after a reboot.
 const DIR: &str = "/run";
-/// The time in which the fencer begins the second attempt of a request: one second after the first. An attempt after a delay begins
-/// later.
+/// The time after a failed attempt to fence within which an attempt counts as the fencer's immediate second one. The fencer begins that one
+/// after a second, and an attempt after a delay later.
 const RIGHT_AFTER: Duration = Duration::from_secs(2);
-/// The age from which an outage is ignored. It ended before any usual delay, and the requests before and after the delay, had begun.
+/// The age from which an outage of a BMC is ignored. An older outage ended before the usual delays of an attempt to fence began.
 const RECENT: Duration = Duration::from_secs(30);
-/// The time after an attempt that has ended without a reset in which the next attempts continue, even after another outage. The fencer's
-/// immediate second attempt is excepted.
+/// The time after an attempt that ended without a reset, in which further attempts do not end in this way even after another outage. The
+/// fencer's immediate second attempt is excepted.
 const SPELL: Duration = Duration::from_secs(120);
 
-/// The time of the BMC's last outage (`away`), and of the last attempt that ended without a reset after an outage. Both are nanoseconds
-/// since the machine booted.
+/// Two times in nanoseconds since the machine booted: `away` is the BMC's last outage. `gave_way` is the last attempt to fence that ended
+/// without a reset because of an outage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OutageSeen {
     away: u64,
@@ -41,14 +41,15 @@ struct OutageSeen {
 }
 
 impl OutageSeen {
-    /// Returns whether an attempt that began at `began` must end without a reset, because an earlier attempt has observed an outage of
-    /// the BMC.
+    /// Returns whether an attempt to fence that began at `began` must end without a reset, because an earlier attempt has observed an
+    /// outage of the BMC.
     fn holds(self, began: Duration) -> bool {
         let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT, began);
         self.allows(began) && (is_due || self.gave_way_within(RIGHT_AFTER, began))
     }
 
-    /// Returns whether an attempt that began at `began` may end without a reset. It may not if another attempt has done so recently.
+    /// Returns whether an attempt to fence that began at `began` may end without a reset. It may not if another attempt has recently ended
+    /// in this way.
     fn allows(self, began: Duration) -> bool {
         !self.gave_way_within(SPELL, began) || self.gave_way_within(RIGHT_AFTER, began)
     }
@@ -93,8 +94,8 @@ impl Outage {
         self.seen.allows(self.began)
     }
 
-    /// Records for the next attempt that the BMC is unreachable, or was until now. If `history` does not show that outage, returns a
-    /// failed connection that the caller adds. An earlier attempt may have met the outage, or this one lost a packet.
+    /// Records for the next attempt to fence that the BMC is unreachable, or was until now. Returns a failed connection for the caller to
+    /// add if `history` does not show that outage. An earlier attempt may have met the outage, or this one lost a packet.
     pub fn missed(&mut self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
         let any = |is: fn(&Event) -> bool| history.iter().any(|moment| is(&moment.event));
         let is_first = !any(|event| matches!(event, Event::Read { .. }));
@@ -112,9 +113,9 @@ impl Outage {
         missed.then(|| Event::Unread(Failure::new(FailureKind::Unreachable, "nobody answered at first")))
     }
 
-    /// Records that this attempt ends without a reset, and returns its failure. The fencer's second attempt keeps the time of the first
-    /// one. Returns `None` if the record cannot be written. This attempt then continues, because otherwise the next ones would also end
-    /// without a reset.
+    /// Records that this attempt ends without a reset, and returns its failure. The fencer's immediate second attempt does not change the
+    /// recorded time. Returns `None` if the record cannot be written. This attempt then continues, because otherwise the next attempts
+    /// would end without a reset, too.
     pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();
         let is_noted =
@@ -122,7 +123,7 @@ impl Outage {
         is_noted.then(given_way)
     }
 
-    /// Writes `seen` for the next attempt. Returns whether that succeeded.
+    /// Writes `seen` for the next attempt to fence. Returns whether that succeeded.
     fn note(&mut self, seen: OutageSeen) -> bool {
         self.seen = seen;
         let written = state_file::write(&self.path, &seen);

@@ -15,7 +15,8 @@ use crate::os::wiped;
 /// action's time.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The passwords that may be valid, and the identity of their file. It is `None` unless a file with two lines is their source.
+/// The passwords that may be valid, and the identity of the file with them. The identity is `None` unless the source is a file with two
+/// lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     pub secrets: Vec<Secret>,
@@ -83,8 +84,8 @@ fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     if secret.is_empty() { Err(format!("password_script {program} printed no password")) } else { Ok(secret) }
 }
 
-/// Splits the value of `password_script` at blanks, into a program and its arguments. If a file has the whole value as its name, that is
-/// the program.
+/// Splits the value of `password_script` at blanks, into a program and its arguments. If a file has the whole value as its name, that file
+/// is the program.
 fn split(script: &str) -> (&str, Vec<&str>) {
     if Path::new(script).is_file() {
         return (script, Vec::new());

@@ -15,15 +15,15 @@ use crate::os::clock::Deadline;
 use crate::os::secret::Secret;
 use crate::os::{regular_file, wiped};
 
-/// The number of lines of a password file that can be passwords.
+/// The greatest number of lines in a password file that can be passwords.
 pub const LINES: usize = 2;
 /// The part of a password file that is read, in bytes. It is longer than any password.
 pub(super) const LIMIT: usize = 64 * 1024;
 /// The time to wait for the lock of a password file. A program holds the lock for milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The identity of a file in its present state: a changed file has another one. So results about its lines are not applied to other
-/// lines. The identity contains nothing of the file's contents.
+/// The identity of a file in its present state. A changed file has another identity, so results about old lines are not applied to new
+/// ones. The identity contains nothing of the file's contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     device: u64,
@@ -58,8 +58,8 @@ pub fn lines(content: &[u8]) -> Vec<Secret> {
     found
 }
 
-/// The contents of a password file. [`Self::hold`] also locks it against changes by other programs that use the lock. The directory is
-/// locked, because a change replaces the file itself.
+/// The contents of a password file. [`Self::hold`] also locks it against changes by programs that use the same lock. The lock is on the
+/// directory, because a change replaces the file itself.
 #[derive(Debug)]
 pub struct PasswordFile {
     path: PathBuf,

@@ -25,22 +25,22 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
-/// The goal of a phase of an action. A reboot has two phases: Off and On.
+/// The goal of a phase, which is a part of an action. A reboot has two phases: Off and On.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// The agent knows the power state.
+    /// The goal of reading the power state.
     Know,
     Off,
     On,
-    /// The BMC has reset the system in one operation, and there is evidence of that.
+    /// The goal of a reset in which the BMC switches the system off and on, with evidence that it happened.
     Cycle,
 }
 
 /// An event in a phase of an action: the outcome of a request to the BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The system reported its power state, and the time of its last reset if it knows that time. A system that is certainly missing
-    /// counts as off (`is_there` is false then).
+    /// The result of reading the system: its power state, and the time of its last reset if it reports that. A system that is certainly
+    /// missing counts as off; `is_there` is false only for it.
     Read { power: Power, last_reset: Option<String>, is_there: bool },
     /// The agent could not read the system.
     Unread(Failure),
@@ -86,18 +86,18 @@ pub struct Limits {
     pub repost: Duration,
     /// The greatest number of accepted resets in the phase.
     pub attempts: u32,
-    /// The pause after every accepted reset, before the next reading.
+    /// The pause after every accepted reset, before the agent reads the power state.
     pub power_wait: Duration,
     /// The longest pause between two readings of the power state.
     pub poll: Duration,
-    /// The time before the first reset, in which a system in the middle of a power cycle can power on by itself.
+    /// The time before the first reset in which the agent only reads. A system in the middle of a power cycle can power on in it.
     pub grace: Duration,
-    /// True if the attempt may end without a reset after an outage, because the fencer tries again after a delay. The delay differs
-    /// between the nodes. It is false if an earlier attempt has ended in this way recently.
+    /// True if the attempt may end without a reset after an outage of the BMC. The fencer then tries again after a delay that differs
+    /// between the nodes. False if an earlier attempt has ended in this way recently.
     pub may_give_way: bool,
 }
 
-/// A phase of an action: its goal, and its limits. [`Plan::next`] returns each step.
+/// A phase (a part of an action, such as switching off): its goal, and its limits. [`Plan::next`] returns each step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub goal: Goal,
@@ -109,7 +109,7 @@ pub struct Plan {
 /// The next step in a phase of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceStep {
-    /// Read the power state, not before the time in the field.
+    /// Read the power state, at the time in the field or later.
     Read {
         not_before: Duration,
     },
@@ -117,23 +117,23 @@ pub enum FenceStep {
     Post {
         reset_type: String,
     },
-    /// Ask the system's chassis whether it is on.
+    /// Query whether the system's chassis reports On.
     AskChassis,
     Done(Reached),
-    /// End the attempt without a reset, because the fencer tries again after a delay.
+    /// End the attempt without a reset. The fencer tries again after a delay.
     GiveWay,
     /// End the attempt with the failure in the field.
     Fail(Failure),
 }
 
-/// The way in which a phase has reached its goal.
+/// The way in which a part of an action has reached its goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// The system was in the wanted state before, as far as the agent knows.
+    /// The system was in the wanted power state before the action, as far as the agent knows.
     Already,
     /// A reset of this agent has changed the state.
     ByUs,
-    /// The power state that the action has asked for.
+    /// The power state in the field was read, which is all that the action needs.
     State(Power),
 }
 
@@ -171,7 +171,7 @@ impl Plan {
         }
     }
 
-    /// Returns how the phase has reached its goal; `None` while the goal is not reached and proven.
+    /// Returns how the phase (a part of an action) has reached its goal; `None` until the goal is reached and proven.
     fn reached(&self, history: &[Moment]) -> Option<Reached> {
         let last = last_reading(history)?;
         let ours = || posted(history).next().is_some() || may_have_worked(history);
@@ -198,7 +198,7 @@ impl Plan {
         }
     }
 
-    /// Returns the reason why the phase cannot succeed any more; `None` if it still can.
+    /// Returns the reason why the phase (a part of an action) can no longer succeed; `None` if it can.
     fn hopeless(&self, history: &[Moment], now: Duration) -> Option<Failure> {
         let last = history.last()?;
         let heard = last_reading(history).is_some();
@@ -221,7 +221,7 @@ impl Plan {
         Some(self.out_of_time(history))
     }
 
-    /// Returns the time at which the phase must end, counted from its start.
+    /// Returns the time at which the phase (a part of an action) must end, counted from its start.
     fn end(&self, history: &[Moment]) -> Duration {
         let first = posted(history).next();
         match (first, self.limits.after_post) {
@@ -230,7 +230,7 @@ impl Plan {
         }
     }
 
-    /// Returns the next step after a reading of Off that does not prove Off yet.
+    /// Returns the next step after a reading of Off that does not prove the system off.
     fn after_off(&self, history: &[Moment], now: Duration) -> FenceStep {
         let confirmed = first_of_run(history) + CONFIRM;
         match word(history) {
@@ -295,9 +295,9 @@ impl Plan {
         }
     }
 
-    /// Returns whether this attempt must end without a reset, because the BMC was unreachable. The outage may end for the other node at
-    /// the same moment, in the middle of its attempt to fence this node. The delays that keep two nodes from fencing each other come
-    /// before an attempt. So this attempt ends, and the delay applies again to the next one.
+    /// Returns whether this attempt must end without a reset, because the BMC was unreachable. The other node may be in the middle of
+    /// fencing this node when the outage ends. The fencer delays each attempt so that two nodes do not fence each other. Ending this
+    /// attempt makes the delay apply to the next one.
     fn gives_way(&self, history: &[Moment]) -> bool {
         self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
@@ -342,8 +342,8 @@ impl Plan {
     }
 }
 
-/// Returns whether a reset may have failed with `failure` because the system is off. Its answer was lost, or the BMC refused it as "not
-/// in this state".
+/// Returns whether a reset may have failed with `failure` because the system is off. This is possible if the BMC's answer was lost, or if
+/// the BMC refused the reset as "not in this state".
 fn fits_off(failure: &Failure) -> bool {
     matches!(
         failure.kind,
@@ -355,8 +355,8 @@ fn is_busy(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::Busy { .. })
 }
 
-/// Returns whether the agent should repeat a reading that failed with `failure`. A BMC that was `heard` before may lose a resource for a
-/// moment.
+/// Returns whether the agent should repeat a reading that failed with `failure`. `heard` is true if the BMC has answered before; such a BMC
+/// may lose a resource for a moment.
 fn may_pass(failure: &Failure, heard: bool) -> bool {
     failure.is_passing() || (heard && matches!(failure.kind, FailureKind::Missing | FailureKind::Disliked))
 }

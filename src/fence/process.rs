@@ -28,8 +28,8 @@ use crate::records::bmc_note;
 const FAILED: u8 = 1;
 /// The time limit of the options on standard input. The fencer writes all options at once and closes the pipe.
 const INPUT_TIME: Duration = Duration::from_secs(10);
-/// The time after the action's own limit in which the agent may finish its last request and delete its session. It ends before the
-/// fencer's time-out.
+/// The time after the action's own limit in which the agent may finish its last request and delete its session. The fencer's time-out is
+/// later.
 const GRACE: Duration = Duration::from_secs(4);
 /// The signals by which a person or a service manager ends the process early.
 const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
@@ -89,7 +89,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     Ok(code)
 }
 
-/// Records in `directory` that an action begins which switches off. Writes in a thread, so that the action does not wait.
+/// Records in `directory` that an action which switches off begins. Writes in a thread, so that the action does not wait for the disk.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
     let notes = note::of_beginning(config);
@@ -128,7 +128,7 @@ fn end_after(total: Duration) {
     });
 }
 
-/// Makes a signal delete all open sessions before it ends the process. The first session installs this handler.
+/// Installs a signal handler that deletes all open sessions before the process ends. Only the first session installs it.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn delete_at_a_signal(sessions: SessionHandle) {
     let signals: SigSet = ENDINGS.iter().copied().collect();
@@ -232,7 +232,7 @@ fn read_lines() -> Result<Zeroizing<Vec<u8>>, String> {
     Ok(bytes)
 }
 
-/// Returns standard input without a buffer. The buffer of `io::stdin` lives as long as the process, and would keep a password.
+/// Returns standard input without a buffer. The buffer of `io::stdin` lives as long as the process, and would keep a password in memory.
 fn unbuffered_stdin() -> io::Result<File> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }

@@ -5,7 +5,7 @@
 //! shows this node's own mark. So if two nodes mark one BMC, at least one sees the other. No node resets while it sees a mark of
 //! the other. The preferred node waits until that mark has gone, and the other node withdraws its own.
 
-/// A BMC on which an agent opens a mark session. That session shows the other node's agent that a reset is planned.
+/// A BMC on which an agent opens a mark session: a Redfish session by which the other node's agent sees that a reset is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Site {
     /// The BMC of the node that is to be reset.
@@ -16,7 +16,8 @@ pub enum Site {
 
 pub const SITES: [Site; 2] = [Site::Target, Site::Own];
 
-/// The BMCs that have not yet answered the present step of the race. The agent asks them in parallel, and they answer in any order.
+/// The BMCs that have not yet answered the present step of the fence race. The agent queries both in parallel, and they answer in any
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Open {
     pub target: bool,
@@ -42,7 +43,7 @@ impl Open {
     }
 }
 
-/// The state of this node's mark session on one BMC.
+/// The state of this node's mark session (see [`Site`]) on one BMC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mark {
     #[default]
@@ -61,10 +62,11 @@ pub enum Mark {
 pub enum RaceStep {
     Raise(Open),
     Read(Open),
-    /// Delete this node's mark sessions on both BMCs.
+    /// Delete this node's mark sessions (see [`Site`]) on both BMCs.
     Lower,
     Wait(Pause),
-    /// Send the reset, because the race is decided. The field is true if both BMCs' lists decided it, and false if a wait did.
+    /// Send the reset, because this node has won the race. The field is true if the lists of both BMCs show that, and false if a wait
+    /// decided it.
     Reset {
         proven: bool,
     },
@@ -73,40 +75,40 @@ pub enum RaceStep {
 /// The length of a wait in a fence race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pause {
-    /// The wait before the agent reads the BMCs' lists again.
+    /// The wait before the agent reads the BMCs' lists of sessions again.
     Poll,
-    /// One second: the wait of the preferred node if a BMC's list does not prove its mark session.
+    /// One second: the wait of the preferred node if a BMC's list does not show its mark session (see [`Site`]).
     Short,
     /// The option `race_delay`: the wait of the node that is not preferred.
     Delay,
 }
 
-/// The outcome of a step of a fence race, on one BMC or of a wait.
+/// The result of a step of a fence race on one BMC, or the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceEvent {
     Raised(Site, Raised),
-    /// The BMC's list of sessions; `None` if the BMC did not answer. For a BMC without a list, the list is empty.
+    /// The BMC's list of sessions; `None` if the BMC did not answer. For a BMC that offers no list, it is empty.
     Listed(Site, Option<Listing>),
     Lowered,
     Waited,
 }
 
-/// A BMC's answer to the request for a mark session.
+/// A BMC's answer to the request for a mark session (see [`Site`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Raised {
     Acknowledged,
-    /// The BMC answered, and opens no mark session at present.
+    /// The BMC answered that it opens no session at present.
     Refused,
-    /// The BMC may have opened the mark session, or may not have received the request.
+    /// The BMC did not answer. It may have opened the session, or may not have received the request.
     Unanswered,
 }
 
 /// The contents of a BMC's list of sessions that matter to the fence race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Listing {
-    /// True if the list has this agent's own mark session.
+    /// True if the list has the session by which this agent announces its reset.
     pub ours: bool,
-    /// True if the list has a session that may be a mark session of the other node, and the agent that opened it may still run.
+    /// True if the list has a session by which the other node may announce a reset, and whose agent may still run.
     pub rivals: bool,
 }
 
@@ -116,17 +118,17 @@ pub struct Race {
     preferred: bool,
     target: Knowledge,
     own: Knowledge,
-    /// True once this node has waited with its mark sessions open, because a BMC's list did not prove one of them.
+    /// True once this node has waited with its mark sessions (see [`Site`]) open, because a BMC's list did not show one of them.
     waited: bool,
     step: RaceStep,
 }
 
-/// The state of the mark sessions on one BMC, as this node knows it.
+/// The state of the mark sessions (see [`Site`]) on one BMC, as this node knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Knowledge {
     mark: Mark,
-    /// True if this node has seen a mark session of the other node. A later list that shows this node's own one and not the other one
-    /// makes it false.
+    /// True if this node has seen the other node's mark session (see [`Site`]) on this BMC. A later list that has this node's session and
+    /// lacks the other node's makes it false.
     rival: bool,
 }
 
@@ -159,12 +161,12 @@ impl Race {
         self.step
     }
 
-    /// Returns the state of this node's mark session on a BMC.
+    /// Returns the state of this node's mark session (see [`Site`]) on a BMC.
     pub fn mark(&self, site: Site) -> Mark {
         self.at(site).mark
     }
 
-    /// Returns whether a mark session of the other node is on a BMC, as far as this node knows.
+    /// Returns whether a mark session (see [`Site`]) of the other node is on a BMC, as far as this node knows.
     pub fn sees_rival(&self, site: Site) -> bool {
         self.at(site).rival
     }
@@ -236,7 +238,8 @@ impl Race {
         self
     }
 
-    /// Returns the step after both BMCs have answered the requests for mark sessions. Only from then on the agent reads their lists.
+    /// Returns the step after both BMCs have answered the requests for mark sessions (see [`Site`]). The agent does not read their lists
+    /// before.
     fn after_raising(&mut self) -> RaceStep {
         match (self.target.mark, self.own.mark) {
             // A node that cannot reset must not leave a mark, because the other node waits for it.
@@ -255,8 +258,8 @@ impl Race {
         RaceStep::Read(Open { target: true, own: self.own.mark != Mark::Failed })
     }
 
-    /// Begins the race anew, because the target's BMC does not answer. Earlier observations are outdated once it answers again. A node
-    /// that then sent a reset without a mark session could meet an agent that has seen none.
+    /// Begins the race anew, because the target's BMC does not answer. What this node has seen is outdated once that BMC answers again. A
+    /// reset without a mark session (see [`Site`]) could meet a reset of the other node.
     fn begin_anew(&mut self) {
         self.waited = false;
         for site in SITES {

@@ -8,11 +8,11 @@ use super::login_memory::Remembered;
 use super::password_file::PasswordFile;
 use crate::os::clock;
 
-/// The time after which a periodic check tries the second line again, if the BMC accepted the first one. The BMC may accept the second
-/// line at any moment, but it counts every login.
+/// The time after which a periodic check tries the second line of a password file again, if the BMC accepted the first one. The BMC may
+/// accept the second line at any moment, but it counts every login.
 const AFTER_THE_FIRST: Duration = Duration::from_secs(60);
-/// The time after which a periodic check tries both lines again, if the BMC refused both. Each further attempt may help to lock the
-/// account until an operator repairs the file.
+/// The time after which a periodic check tries both lines of a password file again, if the BMC refused both. More attempts could lock the
+/// account before an operator repairs the file.
 const AFTER_BOTH_REFUSED: Duration = Duration::from_secs(3_600);
 
 /// The caller of a check which line of a password file is valid.
@@ -20,7 +20,7 @@ const AFTER_BOTH_REFUSED: Duration = Duration::from_secs(3_600);
 pub enum Asks {
     /// An operator's command, which waits for the answer.
     Now,
-    /// A periodic caller. The check asks the BMC only at intervals, and not if an action's login has already shown the answer.
+    /// A periodic caller. The check queries the BMC only at intervals, and only if no action's login has shown which line is valid.
     NowAndThen,
 }
 
@@ -29,9 +29,9 @@ pub enum Asks {
 pub enum Settled {
     /// The file has only one line.
     Single,
-    /// The BMC accepts the second line. The first line was removed.
+    /// The BMC accepts the second line. The check has removed the first line.
     Dropped,
-    /// The BMC still accepts the first line. Both lines stay.
+    /// The BMC still accepts the first line, so both lines stay.
     FirstIsValid,
     /// No check is due now, or the file has just changed.
     NotDue,
@@ -76,7 +76,7 @@ pub fn settle(
     }
 }
 
-/// Removes the first line of the password file at `path`. Does nothing if the file has changed since it was `seen`.
+/// Removes the first line of the password file at `path`. Does nothing if the file is no longer the one in `seen`.
 fn drop_first(path: &Path, seen: &PasswordFile) -> std::io::Result<Settled> {
     let mut file = PasswordFile::hold(path)?;
     if file.identity != seen.identity {
@@ -87,7 +87,8 @@ fn drop_first(path: &Path, seen: &PasswordFile) -> std::io::Result<Settled> {
     Ok(Settled::Dropped)
 }
 
-/// Returns the index of the line that the BMC accepted in the last action; `None` if that is unknown or `file` has changed since.
+/// Returns the index of the line that the BMC accepted in the last action; `None` if that is unknown, or if `file` has changed since that
+/// action.
 pub fn valid_line(options: &[u8], file: &PasswordFile) -> Option<usize> {
     let config = examine::config(options, None, None).ok()?;
     let known = Remembered::of(&config.address).about(file.identity)?;

@@ -10,13 +10,14 @@ use crate::adapters::https::address::Address;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// The directory of the files that remember the mark sessions on each BMC. It is empty after a reboot.
+/// The directory of the files that record when this node first saw each fence-race session of the other node. It is empty after a reboot.
 const DIR: &str = "/run";
 
-/// The time that replaces the first sighting of a mark session, once its agent is known to have ended. It is older than any limit.
+/// The time that replaces the first sighting of a fence-race session, once the agent that opened the session is known to have ended. It is
+/// older than any limit.
 const EVER: u64 = 0;
 
-/// A mark session on a BMC, and the time at which this node first saw it, in nanoseconds since the machine booted.
+/// A fence-race session on a BMC, and the time at which this node first saw it, in nanoseconds since the machine booted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sighting {
     mark: String,
@@ -29,7 +30,7 @@ struct Seen {
     marks: Vec<Sighting>,
 }
 
-/// The other node's mark sessions that this node has seen on one BMC, stored for the agent's next runs.
+/// The other node's fence-race sessions that this node has seen on one BMC, stored for the agent's next runs.
 #[derive(Clone, Debug)]
 pub(super) struct Sightings {
     path: PathBuf,
@@ -37,7 +38,7 @@ pub(super) struct Sightings {
 }
 
 impl Sightings {
-    /// Reads the stored sightings of mark sessions on the BMC at `address`.
+    /// Reads from a file when this node first saw the fence-race sessions on the BMC at `address`.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }
@@ -50,8 +51,8 @@ impl Sightings {
         Self { path, seen }
     }
 
-    /// Stores `marks`, the mark sessions that the BMC's list shows now, and returns for how long this node has seen each. Forgets all
-    /// others.
+    /// Stores `marks`, the other node's fence-race sessions in the BMC's present list, and drops all others from the file. Returns for how
+    /// long this node has seen each.
     pub(super) fn note(&mut self, marks: &[&str]) -> Vec<Duration> {
         let now = clock::boot_nanoseconds();
         let mut next = Seen::default();
@@ -65,7 +66,7 @@ impl Sightings {
         self.seen.marks.iter().map(|sighting| age(sighting.first)).collect()
     }
 
-    /// Records that the agents of all stored mark sessions have ended, because their node is proven off.
+    /// Records that the agents that opened all stored fence-race sessions have ended, because their node is proven off.
     pub(super) fn condemn(&mut self) {
         let mut next = self.seen.clone();
         next.marks.iter_mut().for_each(|sighting| sighting.first = EVER);

@@ -28,8 +28,8 @@ impl Actor<'_> {
         Ok(event)
     }
 
-    /// Returns whether a reset must wait because this node's etcd has no vote. Nothing waits for a target that reports Off, because it is
-    /// no live voter.
+    /// Returns whether a reset must wait because this node's etcd has no vote. A reset of a target that reports Off does not wait, because
+    /// that target is no live voter.
     pub(super) fn yields(&mut self, goal: Goal, history: &[Moment]) -> bool {
         let last = history.last().map(|last| &last.event);
         let is_off = matches!(last, Some(Event::Read { power, .. }) if power.is(PowerWord::Off));
@@ -44,8 +44,7 @@ impl Actor<'_> {
         wait.goes_on()
     }
 
-    /// Ends the race with the other node's agent, because every system is proven off. No reset is under way, and that agent no longer
-    /// runs.
+    /// Ends the race with the other node's agent, because every system of that node is proven off. No reset is under way any more.
     pub(super) fn settle_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.has_settled();
@@ -53,8 +52,8 @@ impl Actor<'_> {
         }
     }
 
-    /// Waits until the time `at`, counted from the time `began` at which the phase began. Meanwhile uses the mark sessions of the fence
-    /// race, so that they do not end as idle, or deletes them if the system powers on.
+    /// Waits until the time `at`, counted from the time `began`. Meanwhile uses the sessions of the fence race, so that no BMC closes them
+    /// as idle. If `goal` is On, deletes them.
     pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
         let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
         match &mut self.contest {
@@ -65,7 +64,7 @@ impl Actor<'_> {
         self.deadline.sleep(left(self.deadline));
     }
 
-    /// Deletes this agent's mark sessions on the BMCs, whether the action succeeded or failed.
+    /// Deletes this agent's fence-race sessions on both BMCs, whether the action succeeded or failed.
     pub(super) fn end_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.end();

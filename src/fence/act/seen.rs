@@ -18,13 +18,15 @@ pub(in crate::fence) struct ActorSeen {
     pub(in crate::fence) fenced: Fenced,
 }
 
-/// The times at which the agent switched a node off, and on again. If the action names several systems, the slowest one counts.
+/// The times at which the agent switched a node off, and on again. If the action names several systems, the times are those of the slowest
+/// one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fence) struct Fenced {
     /// The time from the first accepted reset to the proof of Off; `None` if the agent switched nothing off.
     pub(in crate::fence) to_off: Option<Duration>,
-    /// The time at which Off was proven, in milliseconds since 1970. `on_at` is the time at which On was proven, in the same unit.
+    /// The time at which the system was proven off, in milliseconds since 1970; `None` if it was not.
     pub(in crate::fence) off_at: Option<u64>,
+    /// The time at which the system was proven on, in milliseconds since 1970; `None` if it was not.
     pub(in crate::fence) on_at: Option<u64>,
 }
 
@@ -42,9 +44,9 @@ impl Fenced {
 }
 
 impl Actor<'_> {
-    /// Returns the reading that proved Off, as the first event of the phase that powers on. That phase then begins with a reset to On,
-    /// which changes nothing on a system that is already on. Returns nothing for `method=cycle`, because such a system should power on by
-    /// itself and is read first.
+    /// Returns the reading of Off that proved the system at the index `at` off, as the first event of powering it on. The agent then posts
+    /// On without another reading; On changes nothing on a system that is already on. Returns nothing for `method=cycle`, because such a
+    /// system should power on by itself.
     pub(super) fn reading_of_proof(&self, at: usize) -> Vec<Moment> {
         let system = self.hosts.get(at).and_then(Target::system).filter(|system| system.power.is(PowerWord::Off));
         let system = system.filter(|_| self.config.method == Method::OnOff);

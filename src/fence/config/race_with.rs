@@ -23,11 +23,11 @@ pub struct RaceWith {
     pub password_file: Option<PathBuf>,
     /// The path of the own node's system at the own node's BMC; `None` if it is not configured.
     pub systems_uri: Option<String>,
-    /// True if the node that the agent runs on wins a race of both. It is the node that `race_preferred` names, if the target is not.
+    /// True if the node that the agent runs on wins when both nodes fence each other. The option `race_preferred` names the winner.
     pub is_preferred: bool,
     pub delay: Duration,
-    /// The address, system and node name of the reset's target. Each node has another target, so that it distinguishes the mark sessions
-    /// of the two nodes.
+    /// The address, system and node name of the reset's target. Each node fences the other one, so this text also shows which node opened a
+    /// session of the fence race.
     pub target: String,
 }
 

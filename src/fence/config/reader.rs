@@ -23,13 +23,13 @@ const ASKING_BY_HAND: u64 = 30;
 /// The seconds that an action needs in addition to the power change: to find the system, for two readings that prove the state, and for a
 /// session.
 const OVERHEAD: u64 = 15;
-/// The seconds that an action must have left after its delay.
+/// The number of seconds that an action must have left after its configured delay.
 const AFTER_DELAY: u64 = 30;
-/// The limit of the connection of one request in seconds, with time-outs disabled. Even then one request must not use up the action's
-/// time.
+/// The time limit in seconds for connecting to the BMC if the options disable time-outs. One request must not use up the action's time.
 const UNLIMITED_CONNECT: u64 = 15;
+/// The time limit in seconds for one answer of the BMC if the options disable time-outs.
 const UNLIMITED_ANSWER: u64 = 30;
-/// The greatest number of systems in one `plug`.
+/// The greatest number of systems that one value of `plug` may name.
 const PLUGS: usize = 64;
 
 /// A reader of the options, which collects all faults instead of stopping at the first one.
@@ -299,7 +299,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the systems that the option `plug` names. If `plug` is the name of the node, the fencer has set it, and not an operator.
+/// Returns the systems that the option `plug` names. A `plug` that equals the fenced node's name comes from the fencer, and not from an
+/// operator.
 fn wanted(plug: Option<String>, node: Option<&str>, separator: &str) -> Vec<Wanted> {
     let Some(plug) = plug else {
         return vec![node.map_or(Wanted::Any, |node| Wanted::Node(node.to_owned()))];

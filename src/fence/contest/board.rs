@@ -12,17 +12,18 @@ use crate::adapters::redfish::resource::System;
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
 use crate::fence::sightings::Sightings;
 
-/// The number of unanswered requests for a mark session after which the agent treats a BMC as one without sessions. The BMC has accepted
-/// the connections.
+/// The number of unanswered requests for a session after which the agent treats a BMC as one without sessions. Only requests on an accepted
+/// connection count.
 const SILENCES: u8 = 3;
 
-/// The state of one BMC in a fence race: this agent's mark session on it, and the other node's mark sessions in its list.
+/// The state of one BMC in a fence race: the session by which this agent announces its reset there, and the other node's such sessions in
+/// the BMC's list.
 #[derive(Debug)]
 pub(super) struct Board {
     site: Site,
     marks: MarkBoard,
     name: MarkName,
-    /// The path of the system that this agent runs on, until the agent has read it; `None` if it is not configured.
+    /// The path of the system that this agent runs on, until the agent has read that system; `None` if it is not configured.
     system: Option<String>,
     /// The reason why this BMC belongs to another machine; `None` while nothing indicates that.
     wrong: Option<String>,
@@ -32,13 +33,14 @@ pub(super) struct Board {
     unconnected: Option<Failure>,
     /// The outcome of the last step on this BMC, until it is reported.
     event: Option<RaceEvent>,
-    /// The path of the other node's session that the last list of this BMC has shown, if there was one.
+    /// The path of the other node's fence-race session in the BMC's last list of sessions; `None` if the list had none.
     rival: Option<String>,
-    /// The reason why this BMC's list does not prove this agent's mark session.
+    /// The reason why this BMC's list does not show this agent's fence-race session.
     why: Option<String>,
-    /// True if the last search on this BMC found mark sessions of the other node; `None` if the list was not readable.
+    /// True if the last search on this BMC found fence-race sessions of the other node; `None` if the list was not readable or lacked this
+    /// node's own session.
     swept: Option<bool>,
-    /// The list of sessions that the last search for the other node's mark sessions has read.
+    /// The list of sessions from the last search for the other node's fence-race sessions.
     left: Marks,
 }
 
@@ -82,8 +84,8 @@ impl Board {
         self.event = Some(RaceEvent::Listed(self.site, listing));
     }
 
-    /// Records a failed request. Returns whether the BMC is treated as one that has answered. This includes a BMC that accepts
-    /// connections and has left several requests unanswered.
+    /// Records a failed request. Returns whether the BMC counts as one that has answered. A BMC also counts if it accepts connections and
+    /// has left [`SILENCES`] requests unanswered.
     fn has_answered(&mut self, failure: &Failure) -> bool {
         self.why = Some(failure.to_string());
         let is_silent = matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent);
@@ -91,7 +93,8 @@ impl Board {
         failure.is_an_answer() || (is_silent && self.silences >= SILENCES)
     }
 
-    /// Returns what a list of sessions means for the fence race: whether it has this agent's mark session, and one of the other node.
+    /// Returns the two facts that the fence race needs from a list of sessions: whether it has this agent's session, and whether it has one
+    /// of the other node.
     fn judge(&mut self, marks: &Marks) -> Listing {
         let user = self.marks.user().to_owned();
         let rivals: Vec<Rival> = marks.others.iter().filter_map(|other| self.name.rival(other, marks, &user)).collect();
@@ -106,8 +109,8 @@ impl Board {
         Listing { ours: marks.ours, rivals: self.rival.is_some() }
     }
 
-    /// Returns whether this may be the BMC of the agent's own node: the system that the agent runs on must not be off or missing. The
-    /// list of another machine's BMC would prove nothing, because the other node's agent does not read it.
+    /// Returns whether this may be the BMC of the agent's own node. It is not if the system that the agent runs on is off or missing there.
+    /// The list of another machine's BMC proves nothing, because the other node's agent does not read it.
     fn is_right(&mut self) -> bool {
         if let Some(uri) = &self.system {
             self.wrong = match self.marks.system(uri) {
@@ -130,8 +133,8 @@ impl Board {
         self.wrong.is_none()
     }
 
-    /// Searches for mark sessions that the other node has left, because that node is proven off. Its next boot would otherwise have to
-    /// wait for them. Ignores the BMC of another machine, because its sessions belong to other nodes.
+    /// Searches for fence-race sessions that the other node has left, because that node is proven off. Its agent would otherwise have to
+    /// wait for them after its next boot. Ignores the BMC of another machine, because its sessions belong to other nodes.
     pub(super) fn look_for_rivals(&mut self) {
         self.sightings.condemn();
         let marks = if self.marks.is_up() && self.wrong.is_none() { self.marks.read().ok() } else { None };
@@ -141,7 +144,7 @@ impl Board {
         self.left = marks.unwrap_or_default();
     }
 
-    /// Deletes the mark sessions that [`Self::look_for_rivals`] has found, and that of this agent.
+    /// Deletes the fence-race sessions that [`Self::look_for_rivals`] has found, and that of this agent.
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.left);
         for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
@@ -168,15 +171,15 @@ impl Board {
 pub(super) struct Report {
     /// The outcome of the step; `None` if the fence race does not need it.
     pub(super) event: Option<RaceEvent>,
-    /// The path of the other node's session that the BMC's last list has shown, if there was one.
+    /// The path of the other node's fence-race session in the BMC's last list of sessions; `None` if the list had none.
     pub(super) rival: Option<String>,
-    /// The reason why the BMC's list does not prove this agent's mark session.
+    /// The reason why the BMC's list does not show this agent's fence-race session.
     pub(super) why: Option<String>,
-    /// True if the BMC's list had no mark session of the other node after that node was proven off.
+    /// True if the BMC's list had no fence-race session of the other node after that node was proven off.
     pub(super) is_clean: bool,
 }
 
-/// A [`Board`] with threads that execute one step after the other. Each step ends by itself, because each request has a time limit.
+/// A [`Board`] with threads that execute one step after the other. Each step ends in limited time, because each request has a time limit.
 #[derive(Debug)]
 pub(super) struct Lane {
     board: Arc<Mutex<Board>>,

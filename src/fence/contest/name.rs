@@ -5,18 +5,18 @@ use std::time::Duration;
 use crate::adapters::redfish::mark::{Marks, OtherSession};
 use crate::os::clock;
 
-/// The prefix by which the `Context` of a Redfish session shows that it is a mark session.
+/// The prefix by which the `Context` of a Redfish session shows that the session announces a reset in a fence race.
 const PREFIX: &str = "tandem-fence-race";
 
-/// The name of this node's mark sessions. It also distinguishes them from mark sessions of the other node.
+/// The name of the sessions by which this node announces a reset in a fence race. It distinguishes them from those of the other node.
 #[derive(Clone, Debug)]
 pub(in crate::fence) struct MarkName {
     longest: Duration,
-    /// The hash of this node's target. It differs between the two nodes, and is the same in each run of an agent.
+    /// The hash of this node's target. The two nodes have different targets, and each run of an agent computes the same hash.
     id: String,
 }
 
-/// A session that may be a mark session of the other node.
+/// A session that the other node may have opened to announce a reset in a fence race.
 pub(super) struct Rival {
     pub(super) shown: String,
     /// A key that no other session ever has; `None` if the BMC shows neither a `Context` nor a time of creation.
@@ -33,13 +33,13 @@ impl MarkName {
         Self { longest, id: format!("{id:016x}") }
     }
 
-    /// Returns the `Context` of a new mark session: the prefix, the seconds after which its agent has ended, the id of its node, and a
-    /// number. No other mark session of this node has the same number.
+    /// Returns the `Context` of a new session that announces a reset: the prefix, the seconds after which its agent has ended, this node's
+    /// id, and a number. Each session of this node has another number.
     pub(in crate::fence) fn context(&self) -> String {
         format!("{PREFIX} {} {} {:x}", self.longest.as_secs(), self.id, clock::boot_nanoseconds())
     }
 
-    /// Returns whether a session's `Context` is that of a mark session of the other node.
+    /// Returns whether a session's `Context` shows that the other node opened it to announce a reset.
     pub(super) fn is_a_rivals(&self, other: &OtherSession) -> bool {
         self.other_marks_time(other).is_some()
     }
@@ -50,8 +50,8 @@ impl MarkName {
         (words.next() != Some(self.id.as_str())).then_some(longest)
     }
 
-    /// Returns what is known about the session `other` if it may be a mark session of the other node; `None` if it is none. `user` is the
-    /// account that has read `list`.
+    /// Returns the session `other` as a [`Rival`]; `None` if the other node cannot have opened it for the fence race. `user` is the account
+    /// that has read `list`.
     pub(super) fn rival(&self, other: &OtherSession, list: &Marks, user: &str) -> Option<Rival> {
         let origin = other.origin.as_ref().map(|origin| format!(" from {origin}")).unwrap_or_default();
         let shown = format!("{}{origin}", other.path);

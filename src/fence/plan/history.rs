@@ -18,7 +18,7 @@ pub(super) fn since_outage(history: &[Moment]) -> &[Moment] {
     history.get(from..).unwrap_or_default()
 }
 
-/// Returns whether the system has reported a power state other than Off.
+/// Returns whether the system has reported a power state other than Off in `history`.
 pub fn said_otherwise(history: &[Moment]) -> bool {
     history.iter().any(|moment| match &moment.event {
         Event::Read { power: Power::Known(word, _), .. } => *word != PowerWord::Off,
@@ -26,7 +26,7 @@ pub fn said_otherwise(history: &[Moment]) -> bool {
     })
 }
 
-/// Returns whether the system was off and then on again, because of a restore policy or another program.
+/// Returns whether the system was off and then on again. A restore policy or another program may have powered it on.
 pub fn came_back(history: &[Moment]) -> bool {
     let mut was_off = false;
     history.iter().any(|moment| match &moment.event {
@@ -39,8 +39,8 @@ pub fn came_back(history: &[Moment]) -> bool {
     })
 }
 
-/// Returns the time from the first accepted reset to the last event; `None` if no reset was accepted. The agent has sent the reset
-/// directly after the event before its acceptance.
+/// Returns the time from the first accepted reset to the last event; `None` if no reset was accepted. The time begins at the event before
+/// the acceptance, because the agent sent the reset directly after that event.
 pub fn since_reset(history: &[Moment]) -> Option<Duration> {
     let posted = history.iter().position(|moment| moment.event == Event::Posted)?;
     let sent = posted.checked_sub(1).and_then(|before| history.get(before)).map_or(Duration::ZERO, |moment| moment.at);
@@ -66,17 +66,16 @@ pub(super) fn first_of_run(history: &[Moment]) -> Duration {
     run_of_off(history).last().copied().unwrap_or_default()
 }
 
-/// Returns whether the BMC was unreachable after the first reset, and has reported only Off since. Such a BMC may have restarted, and may
-/// not know the state of its system yet.
+/// Returns whether the BMC was unreachable after the first reset and has reported only Off since then. Such a BMC may have restarted, and
+/// may not know the state of its system yet.
 pub(super) fn may_not_know_its_host(history: &[Moment]) -> bool {
     let since = since_outage(history);
     let was_away_after_it = tries(history).count() > tries(since).count();
     was_away_after_it && !said_otherwise(since)
 }
 
-/// Returns whether there is evidence of a reset after this agent's first attempt: another power state than before, or another time of the
-/// last reset. After an outage of the BMC, readings count only once it has reported On, because some BMCs report anything while they
-/// start.
+/// Returns whether `history` shows a reset after this agent's first attempt: another power state, or another time of the last reset. After
+/// an outage of the BMC, readings count only once it has reported On, because some BMCs report wrong states while they start.
 pub(super) fn was_reset(history: &[Moment]) -> bool {
     let Some(at) = history.iter().position(is_try) else { return false };
     let (before, after) = history.split_at(at);
@@ -131,7 +130,7 @@ pub(super) fn refusals(history: &[Moment]) -> impl Iterator<Item = &Failure> {
     history.iter().filter_map(|moment| moment.event.refusal())
 }
 
-/// Returns whether an accepted reset may still take effect. It may, unless the BMC has reported that its task failed.
+/// Returns whether an accepted reset may take effect later. It may, unless the BMC has reported that its task failed.
 pub(super) fn may_yet_work(history: &[Moment]) -> bool {
     let last = history.iter().rev().find(|moment| matches!(moment.event, Event::Posted | Event::Undone(_)));
     last.is_some_and(|moment| moment.event == Event::Posted)
@@ -148,7 +147,7 @@ pub(super) fn dislikes(history: &[Moment]) -> usize {
         .count()
 }
 
-/// Describes the history of a phase in half a sentence, for the text of a time-out.
+/// Describes the events of `history` in half a sentence, for the error text of a time-out.
 pub(super) fn story(history: &[Moment]) -> String {
     let accepted = posted(history).count();
     let mut parts = Vec::new();

@@ -12,8 +12,8 @@ pub(super) const FIRST_POLL: Duration = Duration::from_millis(100);
 pub(super) const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LONGEST_RETRY: Duration = Duration::from_secs(4);
 
-/// Returns the pause before the next reading. The first pause is short, because most systems are fast. The pause doubles with each
-/// reading, up to `longest`.
+/// Returns the pause before the next reading of the power state. The first pause is short, because most systems are fast. The pause doubles
+/// with each reading, up to `longest`.
 pub(super) fn poll_pause(history: &[Moment], longest: Duration) -> Duration {
     let looks = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Read { .. })).count();
     let pause = FIRST_POLL * 2_u32.saturating_pow(u32::try_from(looks.saturating_sub(1)).unwrap_or(8).min(8));

@@ -9,16 +9,16 @@ use crate::adapters::redfish::quirks::PowerWord;
 
 /// The least time between two readings that prove Off. Some BMCs report Off for a moment while they start.
 pub(super) const CONFIRM: Duration = Duration::from_secs(1);
-/// The time after an accepted reset from which a reading of Off counts, if the system was never seen in another state. By the standard
+/// The time after an accepted reset from which a reading of Off counts, if the system never reported another state. By the standard,
 /// `ForceOff` holds the power button for four seconds, and no reading shows when that is over.
 const HOLD: Duration = Duration::from_secs(5);
-/// The number of refusals of a reset without a known reason after which the agent takes the refusal as final.
+/// The number of refused resets after which the agent takes a refusal without a known reason as final.
 pub(super) const DISLIKES: usize = 3;
 /// The number of identical refusals of a reset after which the agent takes the refusal as final, for a system that reports Off. It
 /// applies only if the BMC does not ask for a retry.
 const STANDING_REFUSALS: usize = 8;
-/// The least time between the first and the last of [`STANDING_REFUSALS`]. A BMC that is starting accepts no resets, and may report Off
-/// for a system that is on.
+/// The least time between the first and the last of [`STANDING_REFUSALS`] refusals. A BMC that is starting accepts no resets, and may
+/// report Off for a system that is on.
 const STANDING: Duration = Duration::from_secs(30);
 /// The number of unanswered requests after which the agent treats a chassis as one without a power state.
 const CHASSIS_QUESTIONS: usize = 3;
@@ -29,17 +29,17 @@ pub(super) enum Word {
     Good,
     /// A report of Off can confirm this one from the time in the field on.
     GoodFrom(Duration),
-    /// The next report of Off can confirm this one, if the chassis does not report On. The BMC has accepted no reset, but it may refuse
-    /// one because the system is off.
+    /// The next report of Off can confirm this one, if the chassis does not report On. The BMC has accepted no reset, possibly because the
+    /// system is off.
     Unaccepted,
-    /// The report has no value yet, because no reset precedes it, or the answer to the reset was lost or postponed.
+    /// The report has no value as evidence, because no reset precedes it, or because the answer to the reset was lost or postponed.
     Unproven,
     /// The BMC refused the reset for another reason than that the system is off. Only the chassis can show that the system is off.
     Refused,
 }
 
-/// Returns whether two readings of Off are at least [`CONFIRM`] apart. Between them are only failed readings, answers of the chassis, and
-/// refusals because the system is off.
+/// Returns whether `history` has two readings of Off that are at least [`CONFIRM`] apart. Only failed readings, answers of the chassis, and
+/// refusals because the system is off may be between them.
 pub(super) fn proven_off(history: &[Moment]) -> bool {
     let run = run_of_off(history);
     match (run.first(), run.last()) {
@@ -48,11 +48,11 @@ pub(super) fn proven_off(history: &[Moment]) -> bool {
     }
 }
 
-/// Returns the value of a report of Off.
+/// Returns the value of the last report of Off as evidence.
 ///
-/// A BMC that has just started may report Off because it does not know the system's state yet. A BMC knows the state if it has
-/// reported another one since it was last unreachable. Any other BMC needs a reset first, which does no harm to a system that is
-/// off. A refusal because the system is off counts as a second report of Off. Only the chassis may contradict that report.
+/// A BMC that has just started may report Off because it does not know the system's state yet. A BMC knows the state if it has reported
+/// another state since it was last unreachable. Any other BMC needs a reset first, which does no harm to a system that is off. A refusal
+/// because the system is off counts as a second report of Off, unless the chassis reports On.
 pub(super) fn word(history: &[Moment]) -> Word {
     let is_gone = history.iter().rev().find_map(|moment| match moment.event {
         Event::Read { is_there, .. } => Some(!is_there),
@@ -75,7 +75,7 @@ pub(super) fn word(history: &[Moment]) -> Word {
 }
 
 /// Returns whether the BMC has refused every reset with `refusal` for [`STANDING`], while every reading was Off. Some BMCs refuse a reset
-/// of a system that is off in this way. Without this rule the fencing of such a system would never succeed.
+/// of a system that is off in this way, so fencing it would otherwise never succeed.
 fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     let mut times = Vec::new();
     for moment in history.iter().rev() {
@@ -92,7 +92,7 @@ fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     }
 }
 
-/// Returns whether the two readings of Off prove that the system is off.
+/// Returns whether the last two readings of Off prove that the system is off.
 pub(super) fn is_trusted(history: &[Moment]) -> bool {
     let newest = run_of_off(history).first().copied().unwrap_or_default();
     match word(history) {
