@@ -34,7 +34,7 @@ use crate::records::{data_mount, events, state_file};
 
 /// Time limit of the action `validate-all`.
 const VALIDATE_TAKES: Duration = Duration::from_secs(20);
-/// Part of a start's time that is kept for etcd's start while it waits for the pod manifest.
+/// Part of a start's time that is reserved for starting etcd. The agent waits for the pod manifest only as long as this part is left.
 const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
 
@@ -121,7 +121,8 @@ fn make_room_for_events(request: Request) {
     }
 }
 
-/// Returns this machine's measured durations of this boot, and the deadline of an action that Pacemaker ends after `timeout`.
+/// Returns the durations that were measured on this machine since its boot, and the deadline of an action that Pacemaker ends after
+/// `timeout`.
 fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     let path = state_file::pace_path(&env.volatile_dir(), env.resource());
     let pace = Pace::read(&path);
@@ -130,8 +131,8 @@ fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     (if request == Request::Probe { pace.of_a_probe() } else { pace }, deadline)
 }
 
-/// Collects the context of an action. A start waits for a pod manifest that OpenShift has not written yet, because it can decide nothing
-/// without it. Other actions use the copy from which the container was made.
+/// Collects the context of an action. A start cannot decide anything without the pod manifest, so it waits until OpenShift has written the
+/// manifest. Other actions use the copy from which the container was made.
 fn context(
     env: &Env,
     params: Params,
@@ -162,7 +163,8 @@ fn refuse(invalid: &Invalid) -> Answered {
     Answered::failed(invalid.code, &invalid.sentence)
 }
 
-/// Performs a request despite wrong parameters. Those must not prevent a stop of etcd, or make a probe fail where nothing runs.
+/// Performs a request although the parameters are wrong. Wrong parameters must not prevent a stop of etcd, and a probe must not fail if
+/// nothing runs.
 fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid: &Invalid) -> Answered {
     let name = params::container_name(env);
     match request {

@@ -17,11 +17,11 @@ use crate::os::{clock, logging};
 use crate::records::decision_log;
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
-/// Part of an action's time that is kept for reporting that the action hangs. Of a short time it is an eighth.
+/// Part of an action's time in which the agent can report that the action hangs. If the time is short, an eighth of it is reserved.
 const FOR_THE_END: Duration = Duration::from_secs(1);
 
-/// Runs the resource agent. `args` are the arguments after the program's name. The first one is the action; OCF requires that others are
-/// ignored.
+/// Runs the resource agent. `args` are the arguments after the program's name. The first one is the action; OCF requires that further ones
+/// are ignored.
 pub fn main(args: &[OsString]) -> u8 {
     let action = args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
     if matches!(action.as_str(), "meta-data" | "metadata") {
@@ -70,10 +70,10 @@ fn time_of(action: &str, env: &Env) -> Duration {
     env.timeout().unwrap_or_else(|| Duration::from_secs(advertised().unwrap_or(actions::PACEMAKERS_DEFAULT_S).into()))
 }
 
-/// Ends the process with a failure and a reason, shortly before Pacemaker would end it without a reason.
+/// Ends the process with a failure and a reason, shortly before Pacemaker would kill it without a reason.
 ///
-/// Every query has a time-out, and the action has a deadline. This covers operations without a limit: a file on a dead file server, or a
-/// log that accepts no more lines.
+/// Every query has a time-out, and the action has a deadline. This function is for operations without a limit: a file on a dead file
+/// server, or a log that accepts no more lines.
 #[expect(clippy::exit, reason = "the other threads hang in something that cannot be interrupted")]
 fn end_before(timeout: Duration) {
     let ends = timeout.saturating_sub(FOR_THE_END.min(timeout / 8));

@@ -17,8 +17,8 @@ use crate::decide::Request;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// Time for which a full monitor's result is valid, so that monitors in between need no observation. With a monitor every second, every
-/// fourth one is full; with one every 5 s, each is.
+/// Time for which a full monitor's result is valid. Monitors in that time return the result without an observation. With a monitor every
+/// second, every fourth one is full; with one every 5 s, each is.
 const ENOUGH_FOR: Duration = Duration::from_millis(3500);
 
 /// Result of the last full monitor, from a file.
@@ -28,7 +28,7 @@ struct RecentMonitor {
     at: u64,
     /// Hash of everything that Pacemaker passed to that monitor, see [`Env::asked`].
     asked: u64,
-    /// etcd's process, which must still be alive when the result is used.
+    /// etcd's process in the last full monitor. The result is only used while this process is alive.
     #[serde(flatten)]
     process: Process,
     /// True if the monitor's result was that etcd runs as Promoted.
@@ -54,7 +54,7 @@ pub(super) fn answer(env: &Env, request: Request) -> Option<Answered> {
     still_counts.then(|| if last.promoted { Code::RunningPromoted } else { Code::Success }.into())
 }
 
-/// Keeps the result of a full monitor that found etcd healthy and changed nothing.
+/// Stores the result of a full monitor that found etcd healthy and changed nothing, for the next monitors.
 pub(super) fn keep(env: &Env, code: Code) {
     let promoted = match code {
         Code::Success => false,

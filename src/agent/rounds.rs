@@ -15,11 +15,12 @@ use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Plan
 /// Number of consecutive rounds (observe, decide, act) that may fail before the action fails. A change of the members sometimes meets a
 /// leader election.
 const FAILURES_ALLOWED: u32 = 3;
-/// Pause after a round (observe, decide, act) that failed. `PAUSE_AFTER_MANY` is the one after several consecutive failures.
+/// Pause after the first failed round of an action. A round observes, decides and acts.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// Pause after several consecutive failed rounds of an action. A round observes, decides and acts.
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
-/// Number of further observations for which an action must have time: one to observe, and one to act on the result. Without that time the
-/// action ends, and the next action continues.
+/// Time that an action must have left to observe again, as a multiple of an observation's duration: one for the observation, and one for
+/// acting on its result. Without that time the action ends, and the next action continues.
 const LOOKS_LEFT: u32 = 2;
 
 /// Result of an action.
@@ -68,9 +69,11 @@ struct Round {
     evidence: Evidence,
     looking: Duration,
     decision: Decision,
-    /// Number of the plan's effects that were performed. `acting` is their duration, and `performed` the error that ended them.
+    /// Number of the plan's effects that were performed.
     done: usize,
+    /// Time that performing the plan's effects took.
     acting: Duration,
+    /// Result of performing the plan's effects: the error of the first one that failed.
     performed: Result<(), act::Error>,
 }
 
@@ -128,8 +131,8 @@ impl Rounds<'_> {
         round.acting = self.context.deadline.elapsed().saturating_sub(began);
     }
 
-    /// Ends an action that leaves the rest to the next one. If its time ends in the middle of a recovery, the agent records that. Otherwise
-    /// each action would begin the recovery again, and none would finish it.
+    /// Ends an action that leaves the rest of its work to the next action. In a recovery, the agent records that. Otherwise each action
+    /// would begin the recovery anew, and none would finish it.
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,
@@ -142,8 +145,8 @@ impl Rounds<'_> {
         answered(exit, || why.to_owned())
     }
 
-    /// Handles an effect that failed. Returns the action's result; `None` if the action observes and decides again, because every effect
-    /// can be repeated.
+    /// Handles an effect that failed. Returns the action's result; `None` if the action observes and decides again, which is possible
+    /// because every effect can be repeated.
     fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Answered> {
         self.failures += 1;
         if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
@@ -188,8 +191,8 @@ fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Dura
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
-/// Returns the exit reason of an action that is out of time. If the action waited for an obstacle to end, it reports the obstacle without
-/// an introduction, which would leave no space for the command to type.
+/// Returns the exit reason of an action that is out of time. For an action that waited on a refusal, it is the refusal alone: an
+/// introduction would leave no space for the command to type.
 fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
         return because.short();
@@ -233,8 +236,8 @@ mod tests {
         Rounds { context, request, progress: Progress::default(), failures: 0, watch }
     }
 
-    /// Asserts that only a monitor resets the count of postponed recoveries. The notification after fencing comes between two monitors, and
-    /// other notifications are about other events.
+    /// Asserts that only a monitor resets the count of actions that left a recovery to the next action. The notification after fencing
+    /// comes between two monitors, and other notifications are about other events.
     #[test]
     fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -330,8 +333,8 @@ mod tests {
         }
     }
 
-    /// Asserts that an action ends without another observation if it lacks the time for one. On a slow machine, its result would come after
-    /// Pacemaker has ended it.
+    /// Asserts that an action ends without another observation if it lacks the time for one. On a slow machine, Pacemaker would end the
+    /// action before its result.
     #[test]
     fn an_action_that_the_next_one_goes_on_from_does_not_look_again_without_the_time_for_it() {
         let dir = tempfile::tempdir().unwrap();

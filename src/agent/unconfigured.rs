@@ -21,22 +21,23 @@ use crate::records::{own_dir, state_file};
 
 pub(super) use self::claim::give_up_the_claim;
 
-/// Time that etcd has to end after a signal. `PATIENCE` is how long the agent then waits for its end.
+/// Time that etcd has to end after SIGTERM, before the agent kills it.
 const GRACE: Duration = Duration::from_secs(8);
+/// Time that the agent waits for etcd's end after it has signalled etcd's processes and, if necessary, killed them.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time that an earlier action, or the podman of a killed one, has to end before the agent ends it.
+/// Time that another action of the agent, or the podman of a killed action, has to end before the agent ends it.
 const PATIENCE_WITH_AN_EARLIER_ACTION: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What is known about this node's etcd without valid parameters.
+/// Facts about this node's etcd that are known although the parameters are not valid.
 struct Place<'a> {
     programs: &'a Programs,
     name: String,
     process: PathBuf,
     container_lock: ContainerLock,
-    /// Configuration with which etcd was started; `None` if this agent has started no etcd here.
+    /// Data dir and ports with which etcd was started; `None` if this agent has started no etcd here.
     started: Option<config::Place>,
-    /// Function that returns whether a process is in a container, so that the agent may end it.
+    /// Function that returns whether a process is in a container. The agent ends only such a process.
     is_in_a_container: fn(i32) -> bool,
 }
 
@@ -55,7 +56,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the data dir of the agent's etcd; `None` if it is unknown, or if kubelet's etcd has it open.
+    /// Returns the data dir of the agent's etcd; `None` if it is unknown, or if an etcd of kubelet has it open.
     fn data_dir(&self) -> Option<&Path> {
         let data_dir = self.started.as_ref().map(|started| started.data_dir.as_path());
         data_dir.filter(|data_dir| !process::a_pod_has_open(data_dir))
@@ -70,7 +71,8 @@ impl<'a> Place<'a> {
         Ok(container.is_none_or(|container| container.alive().is_none()))
     }
 
-    /// Waits for the end of an earlier action, which could otherwise start etcd after this one has checked that none runs.
+    /// Waits for the end of an earlier action and takes its lock. The earlier action could otherwise start etcd after this action has
+    /// checked that none runs.
     fn await_its_turn(&self) -> Result<(), String> {
         let mut anothers = self.container_lock.await_it(PATIENCE_WITH_AN_EARLIER_ACTION);
         if anothers == Fact::Known(true) {
@@ -86,7 +88,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns whether no process listens on etcd's ports. If podman does not answer, this is the only sign that etcd has ended.
+    /// Returns whether no process listens on etcd's client ports. If podman does not answer, this is the only sign that etcd has ended.
+    /// Returns false if the ports are unknown.
     fn is_silent(&self) -> bool {
         let taken = proc::listening_ports();
         self.started.as_ref().is_some_and(|started| started.client_ports.iter().all(|port| !taken.contains(port)))
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
 
-    /// Returns a node on which the agent has started an etcd, with the script `podman` in the place of podman.
+    /// Returns a node on which the agent has started an etcd. The script `podman` replaces podman there.
     fn node(dir: &Path, podman: &str) -> (Env, Programs) {
         let snap = dir.join("member/snap");
         std::fs::create_dir_all(&snap).unwrap();
@@ -176,8 +179,7 @@ mod tests {
         )
     }
 
-    /// Starts a process that looks as if it were in a container without control groups: it has a root directory of its own. This needs
-    /// root.
+    /// Starts a process with a root directory of its own. It looks as if it were in a container without control groups. This needs root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         clock::sleep(Duration::from_millis(300));
@@ -240,8 +242,8 @@ mod tests {
         assert!(stop(&env, &programs).is_err_and(|why| why.contains("cannot tell whether etcd runs")));
     }
 
-    /// Asserts that podman alone decides whether etcd runs if there is no configuration: no etcd of the agent was ever started on this
-    /// node.
+    /// Asserts that only podman's answer decides whether etcd runs if there is no configuration file. In that case the agent has never
+    /// started an etcd on this node.
     #[test]
     fn without_a_configuration_podman_has_the_word() {
         let dir = tempfile::tempdir().unwrap();

@@ -38,12 +38,12 @@ pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
     })
 }
 
-/// Part of a start's time that is kept for etcd's start while it waits for this node's address.
+/// Part of a start's time that is reserved for starting etcd. The agent waits for this node's address only as long as this part is left.
 const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_ADDRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Waits for this node's address, which a slow network set-up may still add. A start's time is worth that, because Pacemaker counts failed
-/// starts. If this node has the peer's address, it does not wait, because that fault does not pass by itself.
+/// Waits for this node's address, which a slow network set-up may add later. Pacemaker counts failed starts, so waiting is better than
+/// failing. Does not wait if this node has the peer's address, because that fault does not pass by itself.
 pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
     let mut is_news = true;
     loop {
@@ -60,7 +60,7 @@ pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
 }
 
 /// Checks that this node has its own address in `node_ip_map`, and not the peer's. If the two were exchanged, each agent would take the
-/// other's etcd for its own. The fault can be repaired on the node as well as in the map, so Pacemaker may try again.
+/// other node's etcd for its own. An operator can repair this on the node or in the map, so Pacemaker may try again.
 fn addresses(context: &Context) -> Result<(), Invalid> {
     match own_addresses() {
         Some(known) => addresses_fit(&context.me.name, context.own_ip, peer_ip(context), &known),
@@ -108,17 +108,18 @@ pub(super) fn certificates(context: &Context) -> Result<(), Invalid> {
     context.deployment.files.iter().try_for_each(|(name, path)| readable_pem(name, path))
 }
 
-/// Logs a warning if the container can read another program's secret. A resource that worked before an update is not refused for it.
+/// Logs a warning if the container can read another program's secret. It is no error, because a resource that worked before an update must
+/// continue to work.
 pub(super) fn warn_of_secrets(context: &Context) {
     if let Some(sentence) = exposed(context) {
         log::warn!("{sentence}");
     }
 }
 
-/// Returns a fault if a directory of certificates that is mounted in the container contains a secret of another program.
+/// Returns a fault if a directory of certificates that is mounted in the container contains a secret of another program; else `None`.
 ///
-/// The directory is mounted, and not each file, because a renewal replaces files and the container would see the old ones until it is made
-/// anew. The key of Tandem's own CA is in the directory of etcd's certificates, and etcd may read it.
+/// The directory is mounted, and not each file. A renewal replaces files, and a container with single files would see the old ones until it
+/// is made anew. The key of Tandem's own CA is in the directory of etcd's certificates, and etcd may read it.
 fn exposed(context: &Context) -> Option<String> {
     let shown =
         context.deployment.mounts.iter().filter(|mount| mount.read_only).map(|mount| mount.on_the_node.as_path());

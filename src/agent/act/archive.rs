@@ -12,7 +12,7 @@ use crate::agent::resource::deployment::SAVED_MANIFEST;
 use crate::os::clock;
 use crate::records::own_dir;
 
-/// Archive with the configuration of the last replaced container, next to etcd's present configuration.
+/// Name of the archive with the configuration of the last replaced container. It is next to etcd's present configuration.
 pub(super) const CONFIGURATION: &str = "config-previous.tar.gz";
 
 /// Keeps the container that is being replaced, renamed to `<name>-previous`, and its configuration.

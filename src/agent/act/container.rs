@@ -20,7 +20,7 @@ use crate::records::{data_mount, own_dir};
 /// Name of the label with a fingerprint of the image and options from which a container was made.
 const LABEL: &str = "tandem.made-from";
 
-/// Writes etcd's configuration for the way of starting `mode`, and runs the container.
+/// Writes etcd's configuration for a start in the way `mode` (such as joining or forcing a new cluster), and runs the container.
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let (params, programs) = (&context.params, &context.programs);
     make_directories(context)?;
@@ -63,8 +63,7 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts the existing container if it `serves` (see [`serves`]), or makes a new one from `options`. Returns true if it started the
-/// existing one.
+/// Starts the existing container if `serves` is true, or makes a new one from `options`. Returns true if it started the existing one.
 fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadline) -> Result<bool, Error> {
     let starts_again = serves && start_again(context, deadline)?;
     if !starts_again {
@@ -87,8 +86,8 @@ fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     }
 }
 
-/// Removes `force-new-cluster` from etcd's configuration. It checks and writes back the same text, because the container can replace the
-/// file at any moment.
+/// Removes `force-new-cluster` from etcd's configuration. Reads the file once and writes back the text that was checked, because the
+/// container can replace the file at any moment.
 pub(super) fn settle_config(context: &Context) -> Result<(), Error> {
     let text = context.config_text().map_err(|source| Error::file(&context.config_path(), source))?;
     if config::forces_new_cluster(&text) { write_config(context, &config::settled(&text)) } else { Ok(()) }
@@ -108,9 +107,9 @@ fn make_directories(context: &Context) -> Result<(), Error> {
         .map_err(|source| Error::file(&data_dir.join(own_dir::NAME), source))
 }
 
-/// Returns whether the existing container can be started again, because a new one would be made the same way: from the same image and
-/// options and, on OpenShift, from a manifest that differs only in its version. A container without this agent's label was made by the
-/// shell agent, and only its manifest is compared.
+/// Returns whether the existing container can be started again, because a new one would be the same. It must have the same image and
+/// options. On OpenShift, its manifest may differ only in its version. A container without this agent's label was made by the shell agent,
+/// and only its manifest is compared.
 ///
 /// A container that podman reports as alive without a live process cannot be started, and is made anew.
 ///
@@ -126,7 +125,7 @@ fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
     label.is_none_or(|label| label == made_from) && are_alike(&saved, &manifest.text)
 }
 
-/// Saves a copy of the pod manifest, with which the next start compares the present one.
+/// Saves a copy of the pod manifest. The next start compares its own manifest with the copy.
 fn save_manifest(context: &Context) -> Result<(), Error> {
     let Some(manifest) = &context.deployment.manifest else { return Ok(()) };
     let is_saved = context.saved_manifest().is_ok_and(|saved| saved == manifest.text);

@@ -25,7 +25,7 @@ pub(super) struct Image {
     pub version: Version,
 }
 
-/// Returns the image that the parameters name, after pulling it if this node lacks it.
+/// Returns the image that the parameters name. Pulls it first if this node lacks it.
 pub(super) fn have(context: &Context) -> Result<Image, Error> {
     let (image, programs) = (&context.deployment.image, &context.programs);
     let id = match here(context)? {
@@ -43,7 +43,8 @@ fn here(context: &Context) -> Result<Option<String>, Error> {
     Ok(podman::image_id(&context.programs, image, Question::Podman)?)
 }
 
-/// Returns the time limit of a start's image pull: a short one if etcd can run from its last image, else the rest of the start's time.
+/// Returns the time limit of a start's image pull: a short one if etcd can run from its last container's image, else the rest of the
+/// start's time.
 fn start_pulls(context: &Context) -> Duration {
     let left = context.deadline.left();
     let there = podman::inspect(&context.programs, &context.params.name).ok().flatten();
@@ -69,7 +70,8 @@ fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
         .ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
 }
 
-/// Returns the last container's image for a start that cannot get the image in the parameters. Returns the error `why` if there is none.
+/// Returns the last container's image for a start that cannot get the image in the parameters. Returns the error `why` if that image cannot
+/// be used.
 pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Error) -> Result<Image, Error> {
     let Some(container) = there.filter(|container| may_be_the_last(context, container)) else { return Err(why) };
     let (id, name) = (&container.image, &container.image_name);

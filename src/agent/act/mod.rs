@@ -47,7 +47,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the error is that podman exceeded its time-out.
+    /// Returns whether the error is that podman exceeded its time limit.
     fn is_too_late(&self) -> bool {
         matches!(self, Self::Podman(error) if error.is_too_late())
     }
@@ -57,7 +57,7 @@ impl Error {
     }
 }
 
-/// Sets a node attribute that operators and other programs read, by one effect of a plan.
+/// Publishes a node attribute that operators and other programs read. `effect` has the attribute and its value.
 fn show(programs: &Programs, node: &str, effect: &Effect) -> Result<(), pacemaker::Error> {
     match effect {
         Effect::SetAlarm(alarm) => attributes::show_alarm(programs, node, alarm.as_deref()),
@@ -139,8 +139,8 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     }
 }
 
-/// Publishes this node's record about its data. If no etcd has the data open, the database's last revision is added. A record that claims
-/// to run standalone gets none, because a recovery waits for it.
+/// Publishes this node's record about its data. If no etcd has the data open, adds the database's last revision. A record that claims the
+/// right to run standalone is published without it, because a recovery waits for the record.
 fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     let mut record = record.clone();
     let is_at_rest = || data_dir::is_open(context.data_dir()).is_ok_and(|is_open| !is_open);
@@ -150,7 +150,7 @@ fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     Ok(attributes::publish_record(&context.programs, &context.me.name, &record)?)
 }
 
-/// Changes etcd's member list, within this machine's time-out for such a change.
+/// Changes etcd's member list, within the time-out for such a change on this machine.
 fn members(
     context: &Context,
     via: Via,
@@ -161,7 +161,7 @@ fn members(
     Ok(context.programs.pace().within(Question::Members, ask, client::Error::is_too_late)?)
 }
 
-/// Takes the lock on the container. It fails while another action of the agent, or the podman of a killed action, still holds the lock.
+/// Takes the lock on the container. Fails while another action of the agent, or the podman of a killed action, holds the lock.
 fn own_turn(context: &Context) -> Result<(), Error> {
     match context.container_lock.take() {
         Fact::Known(true) => Err(Error::Unusable("an earlier action still starts or ends the container".to_owned())),
@@ -186,7 +186,7 @@ where
     state_file::write(path, value).map_err(|source| Error::file(path, source))
 }
 
-/// Records a failed start of etcd. If that cannot be written, etcd is only tried once more.
+/// Records a failed start of etcd. If the record cannot be written, etcd is started only once more.
 fn note_failed_start(context: &Context, failed: &FailedStarts) -> Result<(), Error> {
     let dir = context.data_dir();
     log::warn!("etcd exited during startup, {} times in a row: {}", failed.count, failed.last_words);

@@ -10,10 +10,10 @@ use crate::decide::evidence::DurableState;
 use crate::records::kept_history::KeptHistory;
 use crate::records::own_dir;
 
-/// Time-out of the query for etcd's revision. It is short because a recovery waits for it; etcd answers without a leader.
+/// Time-out of the query for etcd's revision. It is short because a recovery waits for the answer. An etcd without a leader answers, too.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Writes the durable note. If it begins a time in which the node runs standalone, it gets the newest revision that this node knows.
+/// Writes this node's durable record (`DurableState`). If the node begins to run standalone, adds the newest revision that this node knows.
 pub(super) fn write(context: &Context, note: &DurableState) -> Result<(), Error> {
     let dir = context.data_dir();
     let mut note = note.clone();
@@ -27,7 +27,7 @@ pub(super) fn write(context: &Context, note: &DurableState) -> Result<(), Error>
     Ok(())
 }
 
-/// Returns the newest revision of this node's data. A running etcd is asked, because it may be writing to its database.
+/// Returns the newest revision of this node's data. Queries a running etcd, because etcd may be writing to its database.
 fn newest_revision(context: &Context) -> Option<u64> {
     match data_dir::is_open(context.data_dir()) {
         Ok(false) => data_dir::revision(context.data_dir()),
@@ -37,7 +37,7 @@ fn newest_revision(context: &Context) -> Option<u64> {
     .filter(|revision| *revision > 0)
 }
 
-/// Moves this node's data to a place in which nothing deletes it, with the part of the durable note about that data.
+/// Moves this node's data to a directory in which the agent deletes nothing. The part of the durable record about that data moves with it.
 pub(super) fn move_history_aside(context: &Context) -> Result<(), Error> {
     let note = own_dir::read::<DurableState>(context.data_dir(), own_dir::NOTE).known().cloned().unwrap_or_default();
     let kept = KeptHistory::of(note, context.peer.as_ref().map(|peer| peer.name.clone()));
@@ -80,8 +80,8 @@ mod tests {
         (dir, context)
     }
 
-    /// Asserts that a record of stopped data contains its last revision, and a record for which a recovery waits does not, because only
-    /// operators need it.
+    /// Asserts that a record of stopped data contains the data's last revision. A record for which a recovery waits does not contain it,
+    /// because only operators need it.
     #[test]
     fn a_record_of_data_at_rest_has_its_last_revision() {
         let scratch = tempfile::tempdir().unwrap();

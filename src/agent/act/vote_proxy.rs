@@ -8,7 +8,8 @@ use crate::agent::resource::context::Context;
 use crate::decide::plan::DeadVote;
 use crate::os::clock::Deadline;
 
-/// Runs the vote proxy. If it fails, the action does not: the next observation finds no leader, and then etcd is restarted.
+/// Runs the vote proxy (which votes in place of a dead member). A failure does not end the action: the next observation finds no leader,
+/// and etcd is restarted.
 pub(super) fn vote_proxy(context: &Context, vote: &DeadVote) -> Result<(), Error> {
     let DeadVote { dead, member_id, cluster_id, term, applied } = *vote;
     let wish = Wish { cluster_id, me: member_id, dead, term, applied };

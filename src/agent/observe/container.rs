@@ -7,7 +7,7 @@ use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{Container, Etcd, Found};
 
-/// Exit code of a Go program that panics, such as etcd.
+/// Exit code of a Go program, such as etcd, that panicked.
 const BREAKDOWN: i32 = 2;
 
 pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
@@ -79,15 +79,14 @@ mod tests {
         Context::of_test(dir, &[&files[..], &more].concat())
     }
 
-    /// Starts a process that looks as if it were in a container without control groups: it has a root directory of its own. This needs
-    /// root.
+    /// Starts a process with a root directory of its own. It looks as if it were in a container without control groups. This needs root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         crate::os::clock::sleep(Duration::from_millis(300));
         child
     }
 
-    /// Asserts that etcd's new process is found after another program's `podman restart`.
+    /// Asserts that etcd's new process is found after another program has run `podman restart`.
     #[test]
     fn another_process_of_the_container_is_found_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();
@@ -116,8 +115,8 @@ mod tests {
         }
     }
 
-    /// Asserts that an observation writes nothing if only podman knows the process, because `tandem explain` observes too and changes
-    /// nothing.
+    /// Asserts that an observation writes no file if only podman knows the process. `tandem explain` observes too, and must not change
+    /// anything.
     #[test]
     fn a_container_that_only_podman_knows_is_found_and_not_written_down() {
         let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{Cib, Etcd, NextImage, RunningImage};
 use crate::records::image_versions;
 
-/// Returns the image from which etcd runs. It asks podman only in a monitor of an etcd with a leader, so that no recovery waits for the
+/// Returns the image from which etcd runs. Queries podman only in a monitor of an etcd with a leader, so that no recovery waits for the
 /// answer.
 pub(super) fn observe(context: &Context, own: &Fact<Etcd>, cib: &Fact<Cib>) -> Fact<RunningImage> {
     let has_a_leader = own.known().is_some_and(|etcd| etcd.leader.is_some());
@@ -51,7 +51,7 @@ mod tests {
 
     const NEW: &str = "etcd:new";
 
-    /// Returns what [`ask`] finds with a podman that has the listed images, and a container made from `etcd:old`.
+    /// Returns what [`ask`] finds if podman lists `images`, and a container was made from `etcd:old`.
     fn ask_where(images: &str, named: &str) -> Option<RunningImage> {
         let dir = tempfile::tempdir().unwrap();
         let state = r#"{"Running":true,"Status":"running","ExitCode":0,"Pid":1}"#;

@@ -15,9 +15,9 @@ use crate::records::failed_starts;
 
 /// Ports on which etcd listens only on OpenShift: HTTP for clients, and metrics.
 const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];
-/// Value of `OCF_CHECK_LEVEL` from which a monitor requires that a majority confirms a read. From `WRITE_LEVEL` on it also requires a
-/// write.
+/// Value of `OCF_CHECK_LEVEL` from which a monitor requires that a majority confirms a read.
 const READ_LEVEL: u32 = 10;
+/// Value of `OCF_CHECK_LEVEL` from which a monitor also requires that etcd accepts a write.
 const WRITE_LEVEL: u32 = 20;
 
 pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Local {
@@ -35,7 +35,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
     }
 }
 
-/// Returns the address in the running etcd's configuration if the parameters now give this node another one.
+/// Returns the address in the running etcd's configuration if the parameters give this node another address now; else `None`.
 fn runs_elsewhere(context: &Context) -> Option<String> {
     let text = context.config_text().ok()?;
     config::address(&text).filter(|ip| *ip != context.own_ip).map(|ip| ip.to_string())
@@ -75,8 +75,8 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     podman::exec(&context.programs, &context.params.name, command).err().map(|error| format!("monitor_cmd: {error}"))
 }
 
-/// Returns whether OpenShift is deleting the Machine of a node with a pending change of membership: the peer's for a voter without a second
-/// one, and this node's own if it is to join. No other node asks.
+/// Returns whether OpenShift is deleting the Machine of a node that is to become a voter: the peer's Machine if this node is the only
+/// voter, and this node's Machine if this node is to join. Without such a node, nothing is queried.
 fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Fact<bool> {
     if context.deployment.manifest.is_none() {
         return Fact::NotAsked;

@@ -23,8 +23,8 @@ use crate::records::{data_mount, own_dir, state_file};
 /// Duration from which on an observation counts as slow. A shorter one leaves time for several observations in any wait.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
 
-/// Gathers all evidence for a decision. `launching` is true if another action holds the lock on the container. The caller takes that lock
-/// first, so that no other action changes the container meanwhile.
+/// Gathers all evidence for a decision. `launching` is true if another action holds the lock on the container. The caller tries to take
+/// that lock first, so that no other action changes the container meanwhile.
 pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     let began = context.deadline.elapsed();
     let boot_memory = state_file::read(&context.memory_path);
@@ -78,7 +78,8 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     }
 }
 
-/// Returns the parameters about the node that is to lead, and for how long a hand-over has been due; `None` if no parameter names a node.
+/// Returns the parameters about the node that is to lead, with the time for which a hand-over of leadership has been due; `None` if no
+/// parameter names a node.
 fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leading>> {
     let wanted = Some(&context.params.leading).filter(|leading| leading.is_wanted())?;
     let boot_s = u32::try_from(clock::boot_nanoseconds() / 1_000_000_000).unwrap_or(u32::MAX);
@@ -96,7 +97,7 @@ fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leadi
     }))
 }
 
-/// Returns this machine's measured durations, as far as a decision needs them.
+/// Returns the measured durations on this machine that a decision needs.
 fn pace(context: &Context, began: Duration, unanswered: u64) -> Pace {
     let look = context.deadline.elapsed().saturating_sub(began);
     let pace = context.programs.pace();
@@ -133,8 +134,8 @@ fn own_etcd(context: &Context) -> Answer {
     ask(context, Question::OwnEtcd, &context.own_endpoint)
 }
 
-/// Queries an etcd, and measures its answer. A machine that is off, or a port without a listener, shows nothing about the duration of an
-/// answer.
+/// Queries an etcd, and records how long its answer took. A machine that is off, or a port without a listener, shows nothing about that
+/// duration.
 fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     let pace = context.programs.pace();
     let asked = Deadline::after(pace.limit(question));
@@ -152,8 +153,8 @@ fn unanswered(context: &Context, question: Question, answer: &Answer) -> u64 {
     if answer.is_too_late { context.programs.pace().unanswered(question) } else { 0 }
 }
 
-/// Returns whether this node's etcd follows the peer's and seems to lack some of its entries. A new voter counts as one once it has its
-/// leader's entries. Under writes, a leader that is queried after its follower always has more, so this node's etcd is queried again.
+/// Returns whether this node's etcd follows the peer's etcd and seems to lack some of its entries. The caller then queries this node's etcd
+/// again: under writes, a leader that is queried after its follower always has more entries.
 fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
     let (Some(own), Some(peer)) = (own.known(), peer.known()) else { return false };
     !own.is_learner && own.leader == Some(peer.member_id) && own.index < peer.index
@@ -167,8 +168,8 @@ fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootState>) -
     boot_memory.known().filter(|memory| memory.boot_id == context.boot_id)?.voter.as_ref()
 }
 
-/// Queries the peer's etcd, unless Pacemaker reports that its node has left the membership. A machine that is off does not refuse a
-/// connection, so the query would take its whole time-out at each observation in a recovery. The agent could not act on an answer anyway.
+/// Queries the peer's etcd, unless Pacemaker reports that its node has left the membership. A query to a machine that is off takes its
+/// whole time-out, which would delay every observation of a recovery. The agent could not act on an answer anyway.
 fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent.into() };
     if cib.known().is_some_and(Cib::peer_is_beyond_asking) {
@@ -177,8 +178,8 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     ask(context, Question::PeerEtcd, endpoint)
 }
 
-/// Reads this node's copy of the CIB. If this boot remembers a voter and the CIB lacks its record, Pacemaker may have erased the record.
-/// Then the attribute manager is asked, and without its answer the CIB counts as unknown.
+/// Reads this node's copy of the CIB. If this node voted in this boot and the CIB lacks its record, Pacemaker may have erased the record.
+/// Then the attribute manager is queried; without its answer the CIB counts as unknown.
 fn query_cib(context: &Context, boot_memory: &Fact<BootState>) -> Fact<Cib> {
     let mut cib = ask_for_the_cib(context);
     if let Fact::Known(known) = &mut cib
@@ -207,7 +208,7 @@ fn ask_for_the_cib(context: &Context) -> Fact<Cib> {
     }
 }
 
-/// Returns whether a process of the agent's etcd has the data dir open. kubelet's etcd does not count.
+/// Returns whether a process of the agent's etcd has the data dir open. An etcd that kubelet runs does not count.
 fn data_in_use(context: &Context) -> Fact<bool> {
     match data_dir::is_open(context.data_dir()) {
         Ok(open) => Fact::Known(open && !process::a_pod_has_open(context.data_dir())),
@@ -222,7 +223,7 @@ fn room(context: &Context) -> Fact<Room> {
     }
 }
 
-/// Reads the data dir without etcd. A mount point without its file system is unknown, and never blank.
+/// Reads the data dir's files, without etcd. A mount point without its file system counts as unknown, and never as blank.
 fn disk(context: &Context) -> Fact<DataDir> {
     let dir = context.data_dir();
     match data_dir::read(dir) {
@@ -260,7 +261,8 @@ mod tests {
         assert!(matches!(disk(&context), Fact::Known(DataDir::Broken { .. })), "there is something to read");
     }
 
-    /// Asserts that a follower that was queried before its leader is queried again, because under writes it then always lacks some entries.
+    /// Asserts that a follower that was queried before its leader is queried a second time, because under writes it otherwise seems to lack
+    /// entries.
     #[test]
     fn a_follower_that_was_asked_before_its_leader_is_asked_again() {
         let etcd = |member_id: u64, index: u64| Etcd {

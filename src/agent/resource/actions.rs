@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::adapters::ocf::metadata::Action;
 use crate::decide::Request;
 
-/// Actions of the resource agent, with their default time-outs in Pacemaker. Pacemaker fences a node when a stop times out, so a stop ends
-/// well inside its time-out. Monitors detect a crash, and most of them are cheap (`recent_monitor`). Pacemaker requires a different monitor
-/// interval for each role.
+/// Actions of the resource agent, with their default time-outs in Pacemaker. A stop ends well inside its time-out, because Pacemaker fences
+/// a node if a stop times out. Monitors are frequent, because they detect a crash. Most of them are cheap (`recent_monitor`). Pacemaker
+/// requires a different monitor interval for each role.
 pub const ACTIONS: &[Action] = &[
     Action::once("start", 600),
     Action::once("stop", 90),
@@ -24,7 +24,7 @@ pub const ACTIONS: &[Action] = &[
 /// Time-out in seconds that Pacemaker gives to an action for which the meta-data name none.
 pub const PACEMAKERS_DEFAULT_S: u32 = 20;
 
-/// Part of an action's time that is kept for its result, which must come before Pacemaker kills the action.
+/// Part of an action's time that is reserved for reporting the result, before Pacemaker kills the action.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
 
 /// Returns the time-out of a request in the agent's meta-data.
@@ -36,8 +36,8 @@ pub fn advertised_timeout(request: Request) -> Duration {
     Duration::from_secs(u64::from(advertised))
 }
 
-/// Returns the time that an action may use of its time-out, so that its result comes in time. `answer_takes` is how long reporting a result
-/// takes on this machine, as measured. Of a short time-out, only a part is kept for that.
+/// Returns how much of its time-out an action may use, so that its result comes in time. `answer_takes` is the measured time for reporting
+/// a result on this machine. Of a short time-out, only a part is reserved for that.
 pub fn budget(timeout: Duration, answer_takes: Duration) -> Duration {
     timeout.saturating_sub(FOR_THE_ANSWER.max(answer_takes).min(timeout / 4))
 }

@@ -28,7 +28,7 @@ use crate::records::{data_mount, decision_log, own_dir, state_file};
 /// Query of an etcd with a time-out, such as a linearizable read.
 pub type Probe = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
 
-/// Parameters, addresses and paths of one action, the same at each of its observations.
+/// Parameters, addresses and paths of one action. They do not change during the action.
 #[derive(Debug)]
 pub struct Context {
     pub resource: String,
@@ -46,9 +46,9 @@ pub struct Context {
     pub process_path: PathBuf,
     /// Path of the file that records the mount that holds the data dir.
     pub data_mount_path: PathBuf,
-    /// Lock on the container, which prevents two actions from changing it at once. An operator's command only observes the lock.
+    /// Lock on the container, which prevents two actions from changing the container at once. An operator's command never takes the lock.
     pub container_lock: ContainerLock,
-    /// True for a recurring monitor. No other action runs the operator's own checks.
+    /// True for a recurring monitor. Only such a monitor runs the additional checks of `OCF_CHECK_LEVEL`.
     pub is_monitor: bool,
     /// Depth of a monitor's checks (`OCF_CHECK_LEVEL`).
     pub check_level: u32,
@@ -104,12 +104,12 @@ impl Context {
         })
     }
 
-    /// Returns the credentials with which the agent queries etcd as a client.
+    /// Collects the context of an action that ends at `deadline`.
     pub fn credentials(&self) -> &Credentials {
         &self.deployment.credentials
     }
 
-    /// Returns the peer URL of this node's etcd, with the credentials that members use among themselves.
+    /// Returns the peer URL of this node's etcd, with the credentials that etcd members use among themselves.
     pub fn peer_place(&self) -> Place {
         Place { url: self.me.peer_url.clone(), credentials: self.deployment.peer_credentials.clone() }
     }
@@ -128,7 +128,7 @@ impl Context {
         &self.deployment.data_dir
     }
 
-    /// Returns the contents of etcd's configuration for an etcd of `version`, except for the way in which it starts.
+    /// Returns the contents of the configuration file for an etcd of `version`, without the keys that define how etcd starts.
     pub fn settings(&self, version: Version) -> Settings {
         let (params, deployment) = (&self.params, &self.deployment);
         Settings {
@@ -210,7 +210,7 @@ fn address(node: &NodeIp, params: &Params) -> NodeAddress {
     }
 }
 
-/// Returns the client endpoint of the etcd at this address.
+/// Returns the client endpoint of the etcd at the address `ip`.
 pub fn endpoint(ip: IpAddr, port: u16) -> Endpoint {
     let address = host_and_port(ip, port);
     Endpoint { url: format!("https://{address}"), address }
@@ -220,8 +220,8 @@ fn host_and_port(ip: IpAddr, port: u16) -> String {
     std::net::SocketAddr::new(ip, port).to_string()
 }
 
-/// Returns an id of this boot from the kernel's boot id and the start time of process 1. The latter differs if several machines (as
-/// containers) share a kernel.
+/// Returns an id of this boot, from the kernel's boot id and the start time of process 1. Containers that act as machines share the
+/// kernel's boot id, but not that start time.
 pub fn boot_id() -> String {
     let start = proc::stat(1).map(|init| init.started.to_string()).unwrap_or_default();
     format!("{}-{start}", proc::boot_id())

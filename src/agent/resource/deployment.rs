@@ -18,25 +18,27 @@ pub const SAVED_MANIFEST: &str = "pod.yaml";
 /// Number of characters of a long path that a sentence shows, so that Pacemaker does not cut the sentence.
 const LONGEST_PATH: usize = 48;
 
-/// Everything from which etcd's container is made, from the parameters or OpenShift's pod manifest.
+/// Image, paths, mounts and settings for etcd's container, from the parameters or OpenShift's pod manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
     pub image: String,
     pub data_dir: PathBuf,
-    /// Path of the CA's certificate inside the container. `server` and `peer` are paths inside the container of a certificate and its key.
+    /// Path of the CA's certificate inside the container.
     pub trusted_ca_file: PathBuf,
+    /// Paths inside the container of etcd's server certificate and its key.
     pub server: Pair,
+    /// Paths inside the container of etcd's peer certificate and its key.
     pub peer: Pair,
     /// Credentials with which the agent queries etcd as a client, as paths on this node.
     pub credentials: Credentials,
-    /// Credentials that members use among themselves, as paths on this node.
+    /// Credentials that etcd members use among themselves, as paths on this node.
     pub peer_credentials: Credentials,
     /// Paths of all certificates and keys on this node, each with its kind.
     pub files: Vec<(&'static str, PathBuf)>,
     pub mounts: Vec<Mount>,
     /// Environment variables with which `etcdctl` in the container needs no options.
     pub environment: Vec<(String, String)>,
-    /// Settings of etcd's configuration. If a name occurs twice, the first one counts.
+    /// Settings for etcd's configuration file. If a name occurs twice, the first one counts.
     pub settings: Vec<Setting>,
     /// OpenShift's pod manifest; `None` outside OpenShift.
     pub manifest: Option<Manifest>,
@@ -60,7 +62,7 @@ pub enum Manifests {
 }
 
 impl Deployment {
-    /// Determines from `params` what etcd's container on the node `node` is made from.
+    /// Determines from `params` the image, paths, mounts and settings for etcd's container on the node `node`.
     pub fn resolve(params: &Params, node: &str, manifests: Manifests) -> Result<Self, Invalid> {
         match &params.source {
             Source::Parameters { image, certificates } => Ok(Self::from_parameters(params, image, certificates)),
@@ -169,8 +171,8 @@ fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error
 }
 
 /// Reads the copy of the pod manifest from which the container was made. Only the manifest names the data dir, below which no link is
-/// followed. So until it is read, only the last part of its path is opened without following links. A text that is no manifest is refused,
-/// and no message quotes it.
+/// followed. So before the copy is read, only links in the last part of its path are refused. A text that is no manifest is refused, and no
+/// message quotes it.
 fn saved(params: &Params, node: &str) -> Result<Manifest, manifest::Error> {
     let text = Dir::open(&params.config_location)
         .and_then(|location| own_dir::text(&location, SAVED_MANIFEST, manifest::SIZE_LIMIT));
@@ -189,8 +191,8 @@ fn same_place(directory: &Path, read_only: bool) -> Mount {
     Mount { on_the_node: directory.to_owned(), inside: directory.to_owned(), read_only }
 }
 
-/// Adds the directory of etcd's configuration to the mounts, unless another mount contains it. If the agent's own directory is inside a
-/// directory that the container may write, it is mounted over itself, read-only.
+/// Adds the directory of etcd's configuration to the mounts, unless another mount contains it. Each of the agent's own directories inside a
+/// directory that the container may write is mounted over itself, read-only.
 fn with_configuration(mut mounts: Vec<Mount>, params: &Params, data_dir: &Path) -> Vec<Mount> {
     let location = &params.config_location;
     if !mounts.iter().any(|mount| location.starts_with(&mount.inside) && mount.inside == mount.on_the_node) {
@@ -208,7 +210,7 @@ fn client_environment(trusted_ca_file: &Path, pair: &Pair) -> Vec<(String, Strin
     CLIENT_VARIABLES.map(str::to_owned).into_iter().zip(values).collect()
 }
 
-/// Returns the error for an unusable pod manifest. It allows another try, because an operator or OpenShift's etcd operator can repair the
+/// Returns the error for an unusable pod manifest. Pacemaker may try again, because an operator or OpenShift's etcd operator can repair the
 /// manifest.
 fn unusable(path: &Path, error: &manifest::Error) -> Invalid {
     let name = shortened(path);
@@ -220,7 +222,7 @@ fn unusable(path: &Path, error: &manifest::Error) -> Invalid {
     Invalid::for_now(format!("pod manifest {name} {error}: {remedy}"))
 }
 
-/// Returns whether this node has OpenShift's files, so that the pod manifest may still appear.
+/// Returns whether this node has OpenShift's files. If so, OpenShift may write the missing pod manifest later.
 pub fn is_openshift(manifest: &Path) -> bool {
     // This is the directory right below `/etc`, or the top of another configured path.
     let top: PathBuf = manifest.components().take(3).collect();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::os::beneath::Dir;
 
-/// Opens `directory`. `data_dir` is etcd's data dir, below which no link is followed.
+/// Opens `directory`. No symbolic link below `data_dir`, etcd's data dir, is followed.
 pub(super) fn open(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     match directory.strip_prefix(data_dir) {
         Ok(beneath) => Dir::open(data_dir)?.below(beneath),

@@ -35,8 +35,8 @@ pub use table::{DEFAULT_KUBECONFIG, NEVER, PARAMETERS, SOLE_VOTER};
 const IMAGE_OF_THE_MANIFEST: &str = "default";
 /// Directory that exists if systemd runs.
 pub const SYSTEMD_RUNS: &str = "/run/systemd/system";
-/// Paths of which any one turns `drop_in_dependency` on by default. Without drop-in files, systemd would end the container in parallel with
-/// Pacemaker, and etcd would be gone before it has left its cluster. The files are the shell agent's switches for that.
+/// Paths that turn `drop_in_dependency` on by default if any of them exists. Without drop-in files, systemd would end the container in
+/// parallel with Pacemaker, before etcd has left its cluster. The shell agent used the two files as switches.
 const DROP_IN_SWITCHES: &[&str] = &[SYSTEMD_RUNS, "/etc/sysconfig/podman_drop_in", "/etc/default/podman_drop_in"];
 
 /// Parameters of the resource, parsed.
@@ -144,8 +144,8 @@ pub fn keeps_no_backup(value: &str) -> bool {
     value.trim().parse::<u64>() == Ok(0)
 }
 
-/// Returns a fault that only `validate-all` refuses. The actions of an existing resource tolerate it, because a running etcd must not be
-/// stopped for it.
+/// Returns a fault that only `validate-all` refuses; `None` if there is none. The actions of an existing resource tolerate it, because they
+/// must not stop a running etcd for it.
 pub fn outdated(env: &Env) -> Option<Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
     image

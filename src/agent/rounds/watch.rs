@@ -17,18 +17,18 @@ use crate::os::isolated::isolated;
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own::{self, GivenUp};
 
-/// Everything that follows an action without changing it: log, recorded decisions, events, measured times.
+/// Log, recorded decisions, events and measured times of an action. None of them changes what the action does.
 pub(super) struct Watch<'a> {
     context: &'a Context,
     request: Request,
     /// Reason that was logged last. A reason is logged once, so that a long wait is one line.
     pub(super) last_because: Option<Reason>,
-    /// True if the last decision had effects or logged something new, so that it is recorded.
+    /// True if the last decision had effects or logged a new reason. Only such a decision is recorded.
     is_news: bool,
     spent: Spent,
 }
 
-/// Time of a recovery since it began: observing, performing effects, and waiting.
+/// Time that a recovery has taken since it began, as three sums: observing, performing effects, and waiting.
 #[derive(Default)]
 struct Spent {
     looking: Duration,
@@ -62,18 +62,18 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts a postponed recovery when a plan has ended the action.
+    /// Counts the action as one that left a recovery to the next action, if its plan ended it for that reason.
     pub(super) fn answered(&self, because: &Reason) {
         isolated("postponed", || self.count_postponed(because));
     }
 
-    /// Records the event that the action fails because its time is over.
+    /// Records the event that the action failed because its time was over.
     pub(super) fn failed_for_want_of_time(&self) {
         isolated("events", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
-    /// Adds the times of this observation and its effects to those of a recovery, and logs the sums when the recovery ends. They begin when
-    /// the agent announces that this node runs standalone, because fencing and the waits before it are not the agent's time.
+    /// Adds the times of this observation and its effects to those of a recovery, and logs the sums when the recovery ends. The sums begin
+    /// when the agent announces that this node will run standalone. Fencing and the waits before that are not the agent's time.
     fn count(&mut self, round: &Round) {
         let plan = &round.decision.plan;
         if matches!(plan.because, Reason::Step(ReasonStep::AnnounceGoingOnAlone { .. })) {
@@ -93,8 +93,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts consecutive actions that left a recovery to the next one, because otherwise it might never begin. A notification about
-    /// another event does not reset the count.
+    /// Counts consecutive actions that left a recovery to the next action. Only a monitor that completes its work resets the count, because
+    /// other requests may have nothing to do with a recovery.
     fn count_postponed(&self, because: &Reason) {
         let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
         if is_postponed || self.request == Request::Monitor {
@@ -174,7 +174,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Returns where this node's former history is kept after the node has given it up, with its last revisions.
+/// Returns where this node's former data is stored after the node has given it up for the peer's data, with the last revisions of the data.
 fn given_up(context: &Context) -> GivenUp {
     let dir = context.data_dir();
     let mut histories = data_dir::aside(dir).unwrap_or_default().into_iter();
@@ -185,9 +185,9 @@ fn given_up(context: &Context) -> GivenUp {
     GivenUp { path: path.display().to_string(), fork: kept.alone_revision, last, kept: kept.kept }
 }
 
-/// Records the process of an etcd that only podman has shown, so that the next round finds it in `/proc`. The observation does not record
-/// it, because an operator's command observes too. After a `podman restart`, systemd's drop-in files are written again, because the
-/// container's scopes are new.
+/// Records the process of an etcd that only podman has shown, so that the next observation finds it in `/proc`. The observation itself
+/// records nothing, because an operator's command observes too. After a `podman restart`, also writes systemd's drop-in files again,
+/// because the container's scopes are new.
 fn remember(context: &Context, container: &Fact<Container>) {
     let Some(found) = container.known().and_then(|container| container.found.as_ref()) else { return };
     process::remember(&context.process_path, found.pid);
@@ -196,8 +196,8 @@ fn remember(context: &Context, container: &Fact<Container>) {
     }
 }
 
-/// Logs that a node is added although it is unknown whether its Machine is being deleted, see `Evidence::machine_is_deleted`. It logs only
-/// at the addition, because every monitor would repeat it.
+/// Logs that a node is added to the cluster although it is unknown whether OpenShift is deleting its Machine (see
+/// `Evidence::machine_is_deleted`). Logs only at the addition, because every monitor would repeat the line.
 fn warn_of_a_machine(evidence: &Evidence, plan: &Plan) {
     let adds = plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }));
     if let Fact::Unknown(why) = &evidence.local.machine_is_deleted
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::decide::evidence::Found;
 
-    /// Asserts that etcd's new process is recorded after another program's `podman restart`.
+    /// Asserts that etcd's new process is recorded after another program has run `podman restart`.
     #[test]
     fn another_process_of_the_container_is_remembered_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();

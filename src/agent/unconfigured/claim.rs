@@ -11,8 +11,8 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, PeerNode, PublishedState};
 use crate::records::state_file;
 
-/// Gives up this node's claim to run standalone, as a final stop with valid parameters does. etcd has ended already, so a failure is only
-/// logged.
+/// Withdraws the record by which this node claims the right to run standalone, as a final stop with valid parameters does. etcd has ended
+/// already, so a failure is only logged.
 pub(in crate::agent) fn give_up_the_claim(env: &Env, programs: &Programs) {
     let Err(why) = give_up(env, programs) else { return };
     // A node without a memory has run no voter since its boot, so it has no claim that Pacemaker would still have.
@@ -45,8 +45,8 @@ fn give_up(env: &Env, programs: &Programs) -> Result<(), String> {
     }
 }
 
-/// Returns whether a stop without valid parameters keeps the claim to run standalone: a start follows, or the other node cannot see that
-/// the claim is given up.
+/// Returns whether a stop without valid parameters keeps this node's claim of the right to run standalone. It does if a start follows, if
+/// `restart_no_leave` is set, or if the peer's node is not in the membership.
 fn keeps_it(env: &Env, node: &str, cib: &Cib) -> bool {
     let restarts = env.notify().is_some_and(|notify| notify.start.contains(node));
     restarts || cib.others.restart_no_leave || matches!(cib.peer_machine(), PeerNode::Down | PeerNode::Lost)
@@ -73,7 +73,7 @@ mod tests {
     const MEMORY: &str = r#"{"boot_id":"b","voter":{"cluster_id":1,"member_id":2,"lineage":{"forks":0,"by":""},"sole":false},
         "promoted":true,"start_failures":2}"#;
 
-    /// Returns a CIB in which node1 claims to run standalone. `peer_is_in` is true if node2 is in the membership.
+    /// Returns a CIB in which node1 claims the right to run standalone. `peer_is_in` is true if node2 is in the membership.
     fn cib_of(record: &str, peer_is_in: bool, more: &str) -> String {
         let record = record.replace('"', "&quot;");
         let crmd = if peer_is_in { "online" } else { "offline" };
@@ -138,8 +138,8 @@ mod tests {
         serde_json::to_string(&serde_json::from_str::<PublishedState>(RECORD).unwrap()).unwrap()
     }
 
-    /// Asserts that a final stop with wrong parameters gives up this node's claim to run standalone. Otherwise the other node would wait
-    /// for that endlessly.
+    /// Asserts that a final stop with wrong parameters withdraws this node's claim of the right to run standalone. Otherwise the other node
+    /// would wait endlessly.
     #[test]
     fn a_final_stop_with_wrong_parameters_gives_its_claim_up() {
         let claims = claims();
@@ -172,7 +172,8 @@ mod tests {
         }
     }
 
-    /// Asserts that a stop succeeds although something cannot be read or written, because etcd is gone. The log has the failures.
+    /// Asserts that a stop succeeds although a file or the CIB cannot be read or written, because etcd has ended. The failures are in the
+    /// log.
     #[test]
     fn what_cannot_be_read_or_written_changes_no_stop() {
         let node = Node::with("<cib");

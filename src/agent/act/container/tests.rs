@@ -125,7 +125,7 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     assert!(!serves(&context, &container(Some("x")), "x"));
 }
 
-/// Asserts that a missing pod manifest is no error while etcd runs, because the agent uses its copy.
+/// Asserts that a missing pod manifest is no error while etcd runs, because the agent then reads its copy of the manifest.
 #[test]
 fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let dir = tempfile::tempdir().unwrap();
@@ -141,7 +141,8 @@ fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     assert!(refused.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT);
 }
 
-/// Asserts that the error for a wrong manifest names it and allows another try, because OpenShift's operator may repair it.
+/// Asserts that the error for a wrong manifest contains the manifest's path, and that Pacemaker may try again, because OpenShift's operator
+/// may repair the manifest.
 #[test]
 fn a_wrong_manifest_is_named_and_can_be_tried_again() {
     let dir = tempfile::tempdir().unwrap();

@@ -14,13 +14,13 @@ use crate::adapters::options::value::OptionValue;
 /// leader.
 const LEAST_PATIENCE_S: u64 = 10;
 
-/// Parameters about the node that is to lead, and about moving leadership.
+/// Parameters that name the node that is to lead, and that control when leadership moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leading {
     pub primary: Option<String>,
     /// True if leadership returns to the primary after a failure.
     pub failback: bool,
-    /// True if the primary's history continues when two histories meet (`two_histories=primary`).
+    /// True if the history of the primary's data continues when the two nodes' data have diverged (`two_histories=primary`).
     pub keeps_its_history: bool,
     pub delay_s: u64,
     /// Seconds without a leader after which the other node yields to the primary; 0 means never.
@@ -30,13 +30,13 @@ pub struct Leading {
 }
 
 impl Leading {
-    /// Returns whether any parameter moves leadership by itself.
+    /// Returns whether any parameter makes the agent move leadership.
     pub fn is_wanted(&self) -> bool {
         self.primary.is_some() || self.reach.is_some()
     }
 }
 
-/// Reads the parameters about leadership by their names. A faulty one counts as unset.
+/// Reads the parameters about leadership by their names. A parameter with a fault counts as unset.
 pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -> Leading {
     let primary = parameter(CONFIGURED_PRIMARY.name).filter(|name| nodes.iter().any(|node| node.name == *name));
     let failback = parameter(FAILBACK_TO_PRIMARY.name).and_then(|text| parsed::<bool>(&FAILBACK_TO_PRIMARY, text).ok());
@@ -92,8 +92,8 @@ fn patience(text: Option<&str>) -> u64 {
     seconds(&PARTITION_PATIENCE, text.filter(|text| parsed_patience(text).is_ok()))
 }
 
-/// Parses the value of `partition_patience`. The table of parameters has one range for it, and cannot exclude the numbers between 0 and the
-/// least value.
+/// Parses the value of `partition_patience`, which is 0 or at least [`LEAST_PATIENCE_S`]. The table of parameters has only one range for
+/// it, and cannot exclude the numbers in between.
 fn parsed_patience(text: &str) -> Result<u64, String> {
     match parsed::<u64>(&PARTITION_PATIENCE, text)? {
         seconds if (1..LEAST_PATIENCE_S).contains(&seconds) => {

@@ -49,7 +49,7 @@ pub(super) fn says_no_backup(env: &Env) -> bool {
     env.parameter(MAX_BACKUP_SNAPSHOTS.name).is_some_and(super::keeps_no_backup)
 }
 
-/// Fails unless podman takes the text for an image's name, and not for an option.
+/// Checks that podman takes the text for an image's name, and not for an option.
 pub fn image(text: &str) -> Result<(), Invalid> {
     if text.starts_with('-') || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(Invalid::everywhere(format!(
@@ -70,8 +70,8 @@ pub(super) fn container_name(env: &Env) -> Result<String, Invalid> {
     Err(Invalid::everywhere(format!("name={name} cannot name a container: use letters, digits, '_', '.' and '-'")))
 }
 
-/// Options of `podman run` that `run_opts` may not contain, each with what to use instead. The agent sets them itself, or they would take
-/// the container out of its control.
+/// Options of `podman run` that `run_opts` may not contain, each with what to use instead. The agent sets these options itself, or they
+/// would take the container out of the agent's control.
 const NOT_OPTIONS: &[(&str, &str)] = &[
     ("--name", "use the parameter 'name' instead"),
     ("--restart", "remove it, as Pacemaker alone starts etcd"),

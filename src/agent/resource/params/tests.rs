@@ -30,8 +30,8 @@ fn the_table_is_sound() {
     crate::adapters::options::tests::assert_sound(Standard::ResourceAgent, PARAMETERS);
 }
 
-/// Asserts that each row of the table is read: a wrong value is refused by the parameter's name. A text cannot be wrong, so this does not
-/// cover texts.
+/// Asserts that each parameter of the table is read: a wrong value is refused, and the error names the parameter. Texts are not covered,
+/// because no text is wrong.
 #[test]
 fn every_parameter_is_read() {
     // Those about the node that is to lead, and about a lone boot, count as none where they are wrong.
