@@ -12,7 +12,7 @@ const MOST_LINES: usize = 1_024;
 const SYNC_TIME: Duration = Duration::from_secs(5);
 /// The directory of the journal on disk.
 const JOURNAL: &str = "/var/log/journal";
-/// The socket of journald. Where the socket is missing, log lines do not reach a journal, and nothing is synced.
+/// The socket of journald. If the socket is missing, log lines do not reach a journal, and nothing is synced.
 const JOURNALD: &str = "/run/systemd/journal/socket";
 /// The time to wait for the last log lines when the daemon ends.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -113,7 +113,7 @@ mod tests {
     use crate::adapters::command::fake_program;
     use crate::os::clock::Deadline;
 
-    /// Asserts that logging does not wait for a slow journal, and that the lines of a hundred clients are synced together.
+    /// Asserts that logging does not wait for a slow journal, and that one sync serves the lines of a hundred clients.
     #[test]
     fn a_line_before_a_reset_is_synced_and_waits_for_nothing() {
         let dir = tempfile::tempdir().unwrap();

@@ -76,7 +76,7 @@ pub struct Programs {
     pace: Arc<Pace>,
     /// True if programs write times in UTC, whatever this machine's time zone is.
     in_utc: bool,
-    /// One more environment variable that programs receive from this process.
+    /// A further environment variable that started programs receive from this process; `None` if there is none.
     sees: Option<&'static str>,
 }
 
@@ -252,8 +252,9 @@ impl Programs {
 
 /// The sizes in bytes of a buffer for a program's output.
 struct Room {
-    /// The initial size. A buffer for a secret must not grow, because growing leaves copies in memory.
+    /// The initial size of the buffer in bytes. A buffer for a secret must not grow, because growing leaves copies in memory.
     at_once: usize,
+    /// The greatest size of the buffer in bytes. The rest of the output is read and dropped.
     at_most: usize,
 }
 
@@ -305,8 +306,8 @@ fn drain(pipe: Option<impl Read + Send + 'static>, room: &Room) -> Option<Reader
     })
 }
 
-/// Returns the output that was read. Waits for the end of the pipe until `patience` at most. A process that the program left
-/// running (conmon, an ssh agent) may hold the pipe open forever. The program's own output has arrived by that time.
+/// Returns the output that was read. Waits for the end of the pipe until `patience` at most, because a process that the program left
+/// running (conmon, an ssh agent) may hold the pipe open forever. The program's own output arrives before that.
 fn collect(reader: Option<Reader>, patience: Deadline) -> Zeroizing<Vec<u8>> {
     let Some(reader) = reader else { return Zeroizing::default() };
     while !reader.thread.is_finished() && !patience.has_passed() {

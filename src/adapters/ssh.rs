@@ -16,7 +16,7 @@ use crate::adapters::command::{Error, Output, Programs};
 pub const PROGRAM: &str = "/usr/sbin/tandem";
 /// The options of ssh. They forbid prompts, because no user could answer them, and detect a lost machine.
 const OPTIONS: [&str; 7] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "--"];
-/// The environment variable that has the socket of an ssh agent. The agent may have the keys.
+/// The environment variable with the socket of an ssh agent, which may have the keys.
 const AGENT: &str = "SSH_AUTH_SOCK";
 
 /// Checks `text`, which is the host to log in to. Rejects characters that ssh, or a shell on the other node, could interpret
@@ -57,8 +57,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `tandem` with the arguments `words` on `host`, with `input` on its standard input. With a `beat` the input
-    /// continues with an empty line after each such interval. It ends when this process ends for any reason.
+    /// Starts `tandem` with the arguments `words` on `host`, with `input` on its standard input. With a `beat`, an empty line follows the
+    /// input after each such interval. The input ends when this process ends for any reason.
     pub fn begin(
         programs: &Programs,
         host: &str,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The unit that lets a sole voter's node serve after it has booted without its peer; see `tandem lone-boot`.
+/// The unit that lets a sole voter's node serve after the node has booted without its peer; see `tandem lone-boot`.
 pub const LONE_BOOT: &str = "tandem-lone-boot";
-/// The units that systemd must start by itself after a power cut.
+/// The units that systemd must start at boot, so that the cluster returns after a power cut.
 const UNITS: [&str; 4] = ["corosync", "pacemaker", "pcsd", LONE_BOOT];
 /// The directories of systemd's units and of their dependencies, relative to the root directory.
 const DIRECTORIES: [&str; 5] = [

@@ -39,9 +39,9 @@ pub(crate) struct Wanted {
     pub(crate) timeout: Duration,
     /// The interval at which the watchdog will be fed.
     pub(crate) interval: Duration,
-    /// The directory [`SYSFS`], or its replacement in a test.
+    /// The kernel's directory of watchdogs, [`SYSFS`], or its replacement in a test.
     pub(crate) sysfs: PathBuf,
-    /// The kind of interface in which the operator sets device and time-out, so that error texts have its words.
+    /// The kind of interface by which the operator sets device and time-out. Error texts name its options or keys.
     pub(crate) words: Words,
 }
 
@@ -60,8 +60,7 @@ pub(crate) struct About {
     pub(crate) identity: String,
     /// The time-out that the kernel reports. It may differ from the time-out that the caller wants.
     pub(crate) timeout: Duration,
-    /// Whether a magic close (`V`) stops the device; `None` if that is unknown, because another program has left the device
-    /// running.
+    /// True if writing `V` and closing stops the device; `None` if that is unknown, because another program has left the device running.
     pub(crate) has_magic_close: Option<bool>,
     /// Warnings for the operator.
     pub(crate) warnings: Vec<String>,
@@ -118,7 +117,7 @@ impl Examined {
         self.entry.is_none()
     }
 
-    /// Returns whether the watchdog is already running, because an earlier program has left it so; `None` for a FIFO.
+    /// Returns whether the watchdog is running already, because an earlier program has not stopped it; `None` for a FIFO.
     pub(crate) fn is_running(&self) -> Option<bool> {
         self.entry.as_ref().map(|entry| entry.is_active().unwrap_or(true))
     }
@@ -183,8 +182,8 @@ impl Examined {
         })
     }
 
-    /// Opens a FIFO in place of a device, for reading and writing. So opening does not wait for a reader, and it is no error when
-    /// a reader ends.
+    /// Opens a FIFO in place of a device, for reading and writing. Opening then does not wait for a reader, and writes do not fail when a
+    /// reader ends.
     fn open_fifo(self) -> Result<(Device, About), Refusal> {
         let path = self.wanted.path;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&path);

@@ -25,7 +25,7 @@ pub struct Quorum {
 /// The arguments of `corosync-quorumtool`: print the status, and addresses in place of names, because names would need a
 /// resolver.
 const ARGUMENTS: [&str; 2] = ["-s", "-i"];
-/// The exit code of `corosync-quorumtool` in a partition without quorum. The tool has printed the status then, too.
+/// The exit code of `corosync-quorumtool` in a partition without quorum. With this code, too, the tool has printed the status.
 const NOT_QUORATE: i32 = 2;
 /// The text in the output of `corosync-quorumtool` if Corosync does not answer.
 const NO_COROSYNC: &str = "Cannot initialize";

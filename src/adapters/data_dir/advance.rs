@@ -131,8 +131,8 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
     }
 }
 
-/// Saves the bytes that the new record may overwrite: from the start of the last record's page to the last byte that is not zero.
-/// Returns the copy's path, and whether the new record overwrites any of these bytes. The copy is synced only if it does.
+/// Saves the bytes that the new record may overwrite: from the start of the last record's page to the last byte that is not zero. Returns
+/// the copy's path, and whether the new record overwrites any of these bytes. The copy is synced only in that case.
 fn keep_copy(dir: &Path, file: &mut File, end: &WalOffset) -> Result<(PathBuf, bool), Error> {
     let start = end.offset - end.offset % PAGE;
     let mut tail = Vec::new();
@@ -161,7 +161,7 @@ fn write_copy(data: &Dir, name: &str, bytes: &[u8], synced: bool) -> io::Result<
     if synced { file.sync_all() } else { Ok(()) }
 }
 
-/// Writes `record` at `offset`. If `overwrites`, first replaces everything after `offset` by zeros.
+/// Writes `record` at `offset`. If `overwrites` is true, first replaces everything after `offset` by zeros.
 fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::Result<()> {
     if overwrites {
         // The bytes there are of a torn record, which was never acknowledged. They are cleared and synced first, because a rest
@@ -180,7 +180,7 @@ fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::
     file.sync_all()
 }
 
-/// Reads the commit index back. Returns an error unless it is `commit`.
+/// Checks that the WAL on disk has the commit index `commit`; else returns an error.
 fn verify(dir: &Path, commit: u64) -> Result<(), Error> {
     let found = inspect(dir)?.history.commit_index;
     if found == commit {

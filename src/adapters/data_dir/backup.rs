@@ -16,10 +16,10 @@ use crate::os::file_kind::Kind;
 use crate::os::{clock, proc};
 use crate::records::kept_history::KeptHistory;
 
-/// The prefix of the names of backups of `member`. A number and the time of the backup follow.
+/// The prefix of the names of backups, which are former directories `member`. A number and the time of the backup follow.
 const BACKUP_PREFIX: &str = "member-backup-";
-/// The prefix of the names of histories: data that was given up for the peer's data. `prune_backups` and `drop_backups` do not
-/// delete histories.
+/// The prefix of the names of directories with data that was given up for the peer's data. `prune_backups` and `drop_backups` do not delete
+/// these directories.
 const HISTORY_PREFIX: &str = "member-history-";
 /// The prefix of the names of backups that are being deleted, and so may be incomplete.
 const DISCARD_PREFIX: &str = "member-discard-";
@@ -93,8 +93,7 @@ pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     doomed.into_iter().try_for_each(|(_, name)| delete(&data, &name))
 }
 
-/// Returns the disk usage in bytes of the directory `name` in `dir`; `None` if there is none, or if it is not an
-/// [`AsideKind::History`].
+/// Returns the disk usage in bytes of the directory `name` in `dir`, which must be an [`AsideKind::History`]; else `None`.
 pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
     let Some(data) = layout::open(dir)? else { return Ok(None) };
     if !numbered(&data, HISTORY_PREFIX)?.iter().any(|(_, known)| known == name) {
@@ -128,7 +127,7 @@ pub fn room(dir: &Path) -> Result<Room, Error> {
     Ok(Room { free_bytes: free.blocks_available() * free.fragment_size(), backups })
 }
 
-/// A data dir's `member` that was moved aside and still exists.
+/// A directory with the former `member` of a data dir. It was renamed to keep the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aside {
     pub path: PathBuf,
@@ -137,7 +136,7 @@ pub struct Aside {
     pub bytes: u64,
 }
 
-/// The reason why data was moved aside.
+/// The reason why a data dir's `member` was renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsideKind {
     /// Data that a member had before it joined the cluster anew. Only the newest backups are kept.
@@ -147,7 +146,7 @@ pub enum AsideKind {
 }
 
 impl AsideKind {
-    /// Returns the reason that the name of the directory `path` shows; `None` if the directory was not moved aside.
+    /// Returns the kind of the renamed `member` at `path`, by its name; `None` for a directory with any other name.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let begins = |prefix: &str| name.starts_with(prefix);
@@ -161,8 +160,7 @@ pub fn bytes(dir: &Path) -> Result<Option<u64>, Error> {
     layout::below(&data, MEMBER)?.map(|_| size(&data, MEMBER, DEPTH)).transpose()
 }
 
-/// Lists the data that was moved aside in `dir`: first each [`AsideKind::Backup`], then each [`AsideKind::History`], both oldest
-/// first.
+/// Lists the renamed `member` directories in `dir`: first each [`AsideKind::Backup`], then each [`AsideKind::History`], both oldest first.
 pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     let mut found = Vec::new();
     let Some(data) = layout::open(dir)? else { return Ok(found) };
@@ -197,8 +195,8 @@ pub(super) fn next_name(dir: &Dir, prefix: &str, label: &str) -> Result<String, 
     Ok(format!("{prefix}{:04}-{}{label}", newest.saturating_add(1), clock::utc_stamp()))
 }
 
-/// Deletes the oldest entries of `dir` with names that [`next_name`] made from `prefix`, except for the newest `keep` and `made`.
-/// A failure is only logged, because the requested change is complete.
+/// Deletes the oldest entries of `dir` with names that [`next_name`] made from `prefix`. Keeps the newest `keep` of them, and the one named
+/// `made`. A failure is only logged, because the requested change is complete.
 pub(super) fn prune(dir: &Dir, prefix: &str, keep: usize, made: &str) {
     if let Err(error) = try_prune(dir, prefix, keep, Some(made)) {
         log::warn!("old backups cannot be deleted: {error}");
@@ -215,7 +213,7 @@ fn try_prune(dir: &Dir, prefix: &str, keep: usize, made: Option<&str>) -> Result
     doomed.try_for_each(|(_, name)| delete(dir, &name))
 }
 
-/// Deletes a backup. It is renamed first, because half of a backup under its own name would look complete after a power cut.
+/// Deletes a backup. Renames it first: if a power cut interrupted the deletion, the rest would otherwise look like a complete backup.
 fn delete(dir: &Dir, name: &str) -> Result<(), Error> {
     let doomed = format!("{DISCARD_PREFIX}{name}");
     dir.rename(name, &doomed).map_err(Error::io("renaming", dir.path().join(name)))?;

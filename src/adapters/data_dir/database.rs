@@ -21,8 +21,9 @@ pub(super) use described::{described, last_revision};
 /// The name of etcd's database file in `member/snap`.
 pub(super) const DATABASE: &str = "db";
 
-/// The magic number in a meta page of a bbolt file. The format version ([`VERSION`]) follows it in the page.
+/// The magic number in a meta page of a bbolt file.
 const MAGIC: u32 = 0xED0C_DAED;
+/// The version of bbolt's file format, which follows the magic number in a meta page.
 const VERSION: u32 = 2;
 /// The size of the header of a bbolt page, in bytes.
 const HEADER: usize = 16;
@@ -56,8 +57,8 @@ pub(super) enum Applied {
 }
 
 impl Applied {
-    /// Returns why the database cannot be used with a log that was compacted up to `snapshot_index`: it must have applied the log
-    /// up to that index. Returns `None` if it has, and for an unreadable database, which proves nothing.
+    /// Returns why etcd cannot start from the database and a log that was compacted up to `snapshot_index`: the database has not applied
+    /// the log up to that index. Returns `None` if it has, and for an unreadable database, which proves nothing.
     pub(super) fn lack(self, snapshot_index: u64) -> Option<String> {
         let what = match self {
             Self::UpTo(index) if index < snapshot_index => format!("reaches only up to index {index}"),
@@ -67,9 +68,8 @@ impl Applied {
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
 
-    /// Returns the index that the database has applied, if it is above `last_index`, the index of the log's last entry; else
-    /// `None`. The log has then lost its end. etcd still starts, but does not apply new entries that have the lost entries'
-    /// indexes.
+    /// Returns the index up to which the database has applied the log, if it is above `last_index`, the index of the log's last entry; else
+    /// `None`. The log has then lost its end. etcd starts in any case, but does not apply new entries with the lost entries' indexes.
     pub(super) fn ahead_of(self, last_index: u64) -> Option<u64> {
         match self {
             Self::UpTo(index) if index > last_index => Some(index),

@@ -51,7 +51,7 @@ impl Whole {
         self.torn.is_some() || self.unfinished.is_some()
     }
 
-    /// Returns the history if etcd is not running. `torn` and `unfinished` then count as damage.
+    /// Returns the history of data that no etcd uses. An incomplete last record and an unreadable newest snapshot then count as damage.
     pub(super) fn into_history(self) -> History {
         let mut history = self.history;
         history.damage.extend(self.torn.into_iter().chain(self.unfinished));
@@ -116,8 +116,8 @@ fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnap
     Ok(snapshots.into_iter().partition(|snapshot| snapshot.index <= commit))
 }
 
-/// Calls `visit` for each record of the WAL. Returns the end of the WAL, and the description of an incomplete last record; `None`
-/// if that is whole.
+/// Calls `visit` for each record of the WAL. Returns the end of the WAL, and the description of an incomplete last record; `None` if the
+/// last record is complete.
 pub(super) fn for_each(
     wals: &[Segment],
     mut visit: impl FnMut(WalRecord) -> Result<(), Stop>,

@@ -15,7 +15,7 @@ use super::wal::Stop;
 use crate::os::beneath::Dir;
 use crate::records::kept_history::KeptHistory;
 
-/// The keys of a data dir that no etcd uses, or of data that was moved aside.
+/// The keys of a data dir that no etcd uses, or of a `member` directory that was renamed to keep its data.
 #[derive(Debug)]
 pub struct Keys {
     database: PathBuf,
@@ -26,7 +26,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Opens the data `name` in the data dir `dir`: etcd's own directory `member`, or one that was moved aside. No etcd may write
+    /// Opens the data in the directory `name` of the data dir `dir`: `member`, or a former `member` that was renamed. No etcd may write
     /// there meanwhile.
     pub fn open(dir: &Path, name: impl AsRef<Path>) -> Result<Self, Error> {
         let member = dir.join(&name);
@@ -76,8 +76,8 @@ impl Keys {
         database::last_revision(&self.file).map(Option::unwrap_or_default).map_err(damaged(&self.database))
     }
 
-    /// Returns the record of the point where this data diverged from the data that was kept; `None` if there is none. The record
-    /// was saved when this data was given up.
+    /// Returns the record of the point where this data diverged from the other node's data, which the cluster uses; `None` if there is
+    /// none. The record was saved when this data was given up.
     pub fn noted(&self) -> Option<&KeptHistory> {
         self.noted.as_ref()
     }

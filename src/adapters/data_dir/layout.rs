@@ -60,8 +60,8 @@ pub(super) struct SnapDir {
 }
 
 impl SnapDir {
-    /// Returns the reason why etcd cannot start from the snapshot at `index`; `None` if it can. A `.snap` file only lists the
-    /// members. The keys are in the database, or in a database that the leader sent and that etcd has not renamed to `db` yet.
+    /// Returns the reason why etcd cannot start from the snapshot at `index`; `None` if it can. A `.snap` file only lists the members. The
+    /// keys are in the database `db`, or in a database that the leader sent and that etcd has not yet renamed to `db`.
     pub(super) fn lack(&self, applied: Applied, index: u64) -> Result<Option<String>, Error> {
         let received = received(index);
         let found = self
@@ -75,8 +75,8 @@ impl SnapDir {
         }
     }
 
-    /// Opens the database that etcd would use after the snapshot at `index`; `None` if there is none. If `db` lacks the
-    /// snapshot's entries, that is the database that the leader sent.
+    /// Opens the database that etcd would use after the snapshot at `index`; `None` if there is none. If `db` lacks entries up to that
+    /// snapshot, opens the database that the leader sent.
     pub(super) fn database(&self, index: u64) -> Result<Option<(PathBuf, File)>, Error> {
         let Some(dir) = &self.dir else { return Ok(None) };
         let received = self.applied()?.lack(index).map(|_| received(index));

@@ -88,7 +88,7 @@ struct Context {
     is_promote: bool,
 }
 
-/// The members of a cluster after the changes that were applied so far.
+/// The members of a cluster after the changes that have been applied to this value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Membership {
     pub(super) voters: BTreeSet<u64>,
@@ -110,9 +110,8 @@ impl Membership {
         }
     }
 
-    /// Returns the members that the WAL records with a snapshot. `state` has their ids. `members` is from the database, which is
-    /// newer than the record: it has the peer URLs and the removed members. A removed member stays removed, whatever the log
-    /// adds, unless `state` has it.
+    /// Returns the members that the WAL records with a snapshot. `state` has their ids. `members`, from the newer database, has the peer
+    /// URLs and the removed members. A removed member stays removed even if the log adds it, unless `state` has it.
     pub(super) fn from_record(state: &ConfState, members: Members) -> Self {
         let is_member = |id: &u64| state.voters.contains(id) || state.learners.contains(id);
         Self {

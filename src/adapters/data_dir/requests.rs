@@ -46,7 +46,7 @@ pub enum Request {
     },
 }
 
-/// The requests that were found in the log so far, and the size of their entries in bytes.
+/// The requests that were found in the log so far, and the total size of their entries in bytes.
 #[derive(Debug, Default)]
 struct Above {
     requests: Vec<Logged>,

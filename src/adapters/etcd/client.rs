@@ -44,7 +44,7 @@ pub struct Endpoint {
 pub(super) const HEALTH_KEY: &str = "health";
 /// The standard library's error text for a connection that timed out.
 const TOO_LATE: &str = "connection timed out";
-/// The text of every error that arises in tonic itself, and not in etcd.
+/// The text of every error that tonic, the gRPC library, raises itself. Errors from etcd have other texts.
 const OF_THE_TRANSPORT: &str = "transport error";
 /// The lifetime in seconds of the lease with which [`accepted_write`] tests whether etcd accepts writes. It bounds the lease if
 /// the revocation fails.
@@ -63,8 +63,8 @@ pub struct Answer {
     pub no_permission: Option<Box<NoPermission>>,
     /// The member's ids, term and applied index if it has no leader; else `None`.
     pub leaderless: Option<Raft>,
-    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth refuses to disclose the state, a read
-    /// follows, and this is about that read. The read times out on a slow etcd, and also on one without a leader.
+    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth hides the state, this field is about a read
+    /// that this program sends instead. The read times out on a slow etcd, and also on one without a leader.
     pub is_too_late: bool,
 }
 
@@ -367,7 +367,7 @@ fn is_no_permission(words: &str) -> bool {
     words.is_some_and(|words| NO_PERMISSION.contains(&words))
 }
 
-/// Returns the text of `error`: only etcd's message if etcd sent the error, else the text with all causes.
+/// Returns the text of `error`: only etcd's message if etcd sent the error, else the text with all its causes.
 pub(super) fn sentence(error: &etcd_client::Error) -> String {
     if let etcd_client::Error::GRpcStatus(status) = error {
         return status.message().to_owned();

@@ -48,16 +48,17 @@ pub struct OpenShift {
     pub bump: u64,
 }
 
-/// The name of etcd's configuration file. [`LIMIT`] is the number of bytes that are read of it.
+/// The name of etcd's configuration file.
 pub const FILE: &str = "config.yaml";
+/// The greatest number of bytes of etcd's configuration file that are read.
 pub const LIMIT: u64 = 1024 * 1024;
 /// The key in etcd's configuration file that makes it force a new cluster.
 const FORCE_KEY: &str = "force-new-cluster";
 const TOKEN_KEY: &str = "initial-cluster-token";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
-/// The settings that apply unless the operator or the manifest sets others. `pre-vote` is the default since etcd 3.5. With it, a
-/// member stays in its term if it fails to win an election. So a vote proxy (`crate::adapters::etcd::peer`) can conclude from an
-/// unchanged term that no other member was elected.
+/// The settings that apply unless the operator or the manifest sets others. `pre-vote` is on by default since etcd 3.5: a member then stays
+/// in its term if it fails to win an election. So an unchanged term shows a vote proxy (`crate::adapters::etcd::peer`) that no other member
+/// was elected.
 const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000", "pre-vote=true"];
 /// The settings that etcd has in OpenShift's static pod, and which apply unless the manifest sets others.
 const OPENSHIFT_DEFAULTS: &[&str] =
@@ -212,8 +213,8 @@ mod tests {
         }
     }
 
-    /// Asserts that a new cluster gets a token of its own. With etcd's default token, a new cluster at the same address would
-    /// have the ids of the earlier cluster. It would then have to reach that cluster's log position.
+    /// Asserts that a new cluster gets its own token. With etcd's default token, a new cluster at the same address would have the ids of
+    /// the earlier cluster, and would wait until it reached the earlier cluster's log position.
     #[test]
     fn a_cluster_that_begins_has_a_token_of_its_own() {
         assert!(render(&settings(), &RunMode::Bootstrap).contains("initial-cluster-token: \"tandem-1-2\"\n"));
@@ -239,7 +240,8 @@ mod tests {
         assert_eq!(address("advertise-client-urls: http://node1\n"), None);
     }
 
-    /// Asserts that the configuration has the line of the bump, because OpenShift's tests search the file for the line.
+    /// Asserts that the configuration has the line `force-new-cluster-bump-amount`, because OpenShift's tests search the file for that
+    /// line.
     #[test]
     fn openshifts_etcd_is_told_by_how_much_to_raise_its_revisions() {
         let openshift = Settings { openshift: Some(OpenShift { bump: 10_246 }), ..settings() };

@@ -27,8 +27,9 @@ pub struct Status {
     /// The id of the leader that this member knows; `None` where it knows none.
     pub leader: Option<MemberId>,
     pub term: u64,
-    /// The index of the last entry in the member's log. `applied` is the index of the last entry that it has applied.
+    /// The index of the last entry in the member's log.
     pub index: u64,
+    /// The index of the last entry that the member has applied.
     pub applied: u64,
     pub is_learner: bool,
     pub db_bytes: u64,

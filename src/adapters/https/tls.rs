@@ -41,7 +41,7 @@ pub enum Trust {
 /// The SHA-256 digest of a certificate. `openssl x509 -fingerprint -sha256` prints it.
 pub type Fingerprint = [u8; 32];
 
-/// The certificate that the server showed last; `None` before the first one. Error texts show its fingerprint.
+/// The certificate that the server showed last, for the fingerprint in error texts; `None` before the first handshake.
 pub type Shown = Arc<Mutex<Option<CertificateDer<'static>>>>;
 
 /// Reads one or more fingerprints such as `AB:CD:...` or `abcd...`, with or without `sha256:` in front. Commas or blanks separate them.
@@ -252,7 +252,8 @@ impl Authorities {
 const BUNDLES: &[&str] =
     &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-/// Returns whether rustls refused a certificate only because it is an authority's own. rustls has checked its dates before.
+/// Returns whether rustls refused a server's certificate only because it is an authority's certificate. rustls has checked its dates
+/// before.
 pub(crate) fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(reason) if is_authority(reason))
 }

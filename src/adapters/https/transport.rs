@@ -62,7 +62,7 @@ fn look_up(host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr
 /// Statistics about the connections that a client has made to one BMC.
 #[derive(Debug, Default)]
 pub struct Connections {
-    /// The number of connections so far. If a request does not change it, the request used an open connection.
+    /// The number of connections that were made so far. A request that does not raise it has used an open connection.
     pub made: AtomicUsize,
     /// The milliseconds that the last connection needed for TCP.
     pub waited_ms: AtomicU64,

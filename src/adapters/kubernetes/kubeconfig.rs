@@ -40,8 +40,9 @@ impl fmt::Debug for Access {
 /// The API server's address and the service account, as Kubernetes gives them to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pod {
-    /// The value of `KUBERNETES_SERVICE_HOST`. `port` is the value of `KUBERNETES_SERVICE_PORT`.
+    /// The value of `KUBERNETES_SERVICE_HOST`.
     pub(crate) host: String,
+    /// The value of `KUBERNETES_SERVICE_PORT`.
     pub(crate) port: String,
     /// The directory of the service account, with the files `token` and `ca.crt`.
     pub(crate) account: PathBuf,
@@ -187,8 +188,8 @@ fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), 
     }
 }
 
-/// Parses a kubeconfig from YAML, which includes JSON. A failure has no reason, because the parser's errors may quote the text,
-/// which may be a key.
+/// Parses a kubeconfig from YAML, which includes JSON; `None` if that fails. The reason is not returned, because the parser's errors may
+/// quote a key.
 fn parse(text: &str) -> Option<Config> {
     serde_json::from_value(yaml(text)?).ok()
 }
@@ -235,7 +236,7 @@ fn named<'a, T>(list: Option<&'a [Named<T>]>, name: &str) -> Option<&'a T> {
     list?.iter().find(|entry| entry.name.as_deref() == Some(name))?.content.as_ref()
 }
 
-/// Decodes base64. Ignores blanks and line ends; `None` if the rest is not base64.
+/// Decodes base64 without its blanks and line ends; `None` if the rest is not base64.
 fn decoded(data: &str) -> Option<Vec<u8>> {
     let mut plain = Zeroizing::new(String::with_capacity(data.len()));
     plain.extend(data.chars().filter(|character| !character.is_ascii_whitespace()));

@@ -90,8 +90,8 @@ pub(crate) fn read(access: &Access, name: &str, patience: Duration) -> Result<Op
     }
 }
 
-/// Reads the Node `name`, and the resource version from which a watch shows each later change. The version is that of a list with
-/// this Node. A server that has discarded its history would refuse the Node's own version until the Node changes.
+/// Reads the Node `name`, and the resource version from which a watch shows each later change. The version is that of a list with this
+/// Node. A server that has discarded its history would refuse the Node's own version.
 pub(crate) fn begin(access: &Access, name: &str, patience: Duration) -> Result<(Option<Node>, String), Failure> {
     let agent = api::agent(access, patience).map_err(Failure::None)?;
     let path = format!("{NODES}?fieldSelector=metadata.name%3D{}", encoded(name));
@@ -105,8 +105,8 @@ pub(crate) struct Watch {
     lines: BufReader<Box<dyn Read + Send>>,
 }
 
-/// Starts a watch of the Node `name` from the resource version `version` on. The server ends the watch after `time`. If it does
-/// not, the watch ends with an error a few seconds later.
+/// Starts a watch of the Node `name` from the resource version `version` on. The server ends the watch after `time`. If the server does
+/// not, the watch ends with an error after [`GRACE`].
 pub(crate) fn watch(access: &Access, name: &str, version: &str, time: Duration) -> Result<Watch, Failure> {
     let agent = api::agent(access, time + GRACE).map_err(Failure::None)?;
     let path = format!(

@@ -38,9 +38,9 @@ pub struct Agent {
 /// The version of the OCF resource-agent API. From 1.1 on Pacemaker supports `reload-agent` and reloadable parameters.
 const API_VERSION: &str = "1.1";
 
-/// The DTD with which `ocf-tester` checks the meta-data of an agent of API 1.1. The package installs it in `/usr/share` at
-/// [`DTD_PLACE`].
+/// The DTD with which `ocf-tester` checks the meta-data of an agent of API 1.1.
 pub const DTD: &str = include_str!("../../../metadata/ra-api-1.1.dtd");
+/// The path below `/usr/share` at which the package installs the DTD.
 pub const DTD_PLACE: &str = "tandem/ra-api-1.1.dtd";
 
 /// The DOCTYPE of the meta-data, which has a name and no declarations. With declarations Pacemaker 3.0.0 would log "fatal

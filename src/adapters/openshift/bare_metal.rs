@@ -33,7 +33,7 @@ fn is_detached(host: &Value) -> bool {
     host.pointer("/metadata/annotations").is_some_and(|all| all.get(DETACHED).is_some())
 }
 
-/// Returns whether the BareMetalHost `host` belongs to one of `nodes`, by its own name or by the hostname that its machine has
+/// Returns whether the BareMetalHost `host` belongs to one of `nodes`, by the host's own name or by the hostname that its machine has
 /// reported.
 pub(super) fn is_of(host: &Value, nodes: &[String]) -> bool {
     let names = [host.pointer("/metadata/name"), host.pointer("/status/hardware/hostname")];

@@ -37,8 +37,8 @@ impl std::fmt::Debug for Changes<'_> {
     }
 }
 
-/// Writes `changes` to the fencing Secret of `node`. `host` is the BMC's host before the change, by which a Secret with another
-/// name is found. The result is `Absent` if no node has such a Secret: there is no OpenShift, or it has no fencing of its own.
+/// Writes `changes` to the fencing Secret of `node`. A Secret with another name is found by `host`, the BMC's host before the change. The
+/// result is `Absent` if no node has such a Secret: there is no OpenShift, or OpenShift has no fencing here.
 pub fn follow(
     kubeconfig: &Path,
     (node, host): (&str, Option<&str>),

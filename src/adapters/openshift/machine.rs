@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::adapters::kubernetes::api::{connect, list};
 use crate::base::Fact;
 
-/// The time limit of the request whether a Machine is being deleted.
+/// The time limit of the request that reads whether a Machine is being deleted.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 /// The API paths of the lists of Machines, in the Machine API and in the Cluster API.
 const LISTS: &[&str] = &[

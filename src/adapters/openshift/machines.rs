@@ -19,10 +19,11 @@ const OWNER: &str = "clusteroperator/etcd";
 /// The API path of an object that exists if OpenShift's etcd operator manages the pre-drain hooks of Machines itself.
 const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const NODES: &str = "/api/v1/nodes/";
-/// The label by which the Machine API marks Machines of the control plane: it has the value [`MASTER`]. The Cluster API has the
-/// label [`CONTROL_PLANE`], with any value.
+/// The label by which the Machine API marks a Machine's role.
 const ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
+/// The value of the label [`ROLE`] on Machines of the control plane.
 const MASTER: &str = "master";
+/// The label by which the Cluster API marks Machines of the control plane, with any value.
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 const OK: u16 = 200;
 
@@ -107,7 +108,7 @@ impl Machines {
         self.patch(machine, false)
     }
 
-    /// Returns the Machine of a node; `None` if there is none. `names` are the node's name and addresses.
+    /// Returns the Machine of the node with `names`, its name and addresses; `None` if there is none.
     pub fn of(&self, names: &[&str]) -> Result<Option<&Machine>, String> {
         self.in_api(names, None)
     }

@@ -10,16 +10,17 @@ use crate::adapters::etcd::settings::{self, Setting};
 use crate::base::json;
 use crate::os::regular_file;
 
-/// The directory of etcd's certificates in the container. `CERTS_ON_THE_NODE` is usually the same directory on the node.
+/// The directory of etcd's certificates in the container.
 pub const CERTS_INSIDE: &str = "/etc/kubernetes/static-pod-certs";
+/// The directory on the node that is usually mounted at [`CERTS_INSIDE`] in the container.
 const CERTS_ON_THE_NODE: &str = "/etc/kubernetes/static-pod-resources/etcd-certs";
-/// The environment variables that name the CA, the certificate and the key for etcd's client. That certificate is the peer
+/// The environment variables for etcdctl that name the CA, the client certificate and its key. The peer certificate is that client
 /// certificate.
 pub const CLIENT_VARIABLES: [&str; 3] = ["ETCDCTL_CACERT", "ETCDCTL_CERT", "ETCDCTL_KEY"];
 /// The placeholder for the node's name in the manifest's values.
 const NODE_NAME: &str = "NODE_NAME";
 const NODE_VARIABLE: &str = "NODE_ENVVAR_NAME";
-/// The JSON pointer to the labels, which have the revision of the static pod. They change with every revision, and do not concern
+/// The JSON pointer to the labels, which contain the revision of the static pod. The labels change with every revision, and do not concern
 /// etcd.
 const VERSION_LABEL: &str = "/metadata/labels";
 const VERSION_VARIABLE: &str = "ETCD_STATIC_POD_VERSION";

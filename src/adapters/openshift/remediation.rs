@@ -19,8 +19,8 @@ pub(super) const SELF_RESETS: &str = "/apis/self-node-remediation.medik8s.io/v1a
 pub(super) const SELF_CONFIGS: &str = "/apis/self-node-remediation.medik8s.io/v1alpha1/selfnoderemediationconfigs";
 const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/machines";
 const NODES: &str = "/api/v1/nodes/";
-/// The JSON pointer to the annotation that names the Node of a remediation. A remediation by a check with several templates has
-/// another name than its Node.
+/// The JSON pointer to the annotation that names the Node of a remediation. A health check with several templates gives a remediation
+/// another name than its Node's.
 const NODE_NAME: &str = "/metadata/annotations/remediation.medik8s.io~1node-name";
 /// The JSON pointer to the annotation that pauses a machine health check, whatever its value is.
 const PAUSED: &str = "/metadata/annotations/cluster.x-k8s.io~1paused";
@@ -55,7 +55,7 @@ pub struct Remediation {
     /// The namespace of the object; `None` if it belongs to the whole cluster.
     pub namespace: Option<String>,
     pub name: String,
-    /// Those of the two etcd nodes that the object is about; empty if it is about every node of the cluster.
+    /// The etcd nodes that the object can reset: one of the two, or both; empty if it is about every node of the cluster.
     pub nodes: Vec<String>,
     pub is_paused: bool,
 }
@@ -110,7 +110,8 @@ impl Pair {
         nodes.iter().map(known).collect::<Result<_, String>>().map(Self)
     }
 
-    /// Returns the health check as a [`Remediation`] if its selector matches one of the two nodes, or its Machine; else `None`.
+    /// Returns the health check `check` as a [`Remediation`] if its selector matches one of the two nodes, or that node's Machine; else
+    /// `None`.
     fn selected(&self, kind: Kind, check: &Value) -> Option<Remediation> {
         let selector = check.pointer("/spec/selector");
         let object: fn(&Known) -> Option<&Value> = match kind {

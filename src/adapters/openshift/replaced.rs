@@ -24,8 +24,7 @@ const NODES: &str = "/api/v1/nodes/";
 const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
 /// The JSON pointer to the annotation in which a Machine names its BareMetalHost.
 const HOST: &str = "/metadata/annotations/metal3.io~1BareMetalHost";
-/// The prefixes of the names of a node's certificates. The etcd operator creates the certificates again as soon as there is a
-/// Node of that name.
+/// The prefixes of the names of a node's certificates. As soon as there is a Node of that name, the etcd operator creates the certificates.
 const CERTIFICATES: [&str; 3] = ["etcd-peer-", "etcd-serving-", "etcd-serving-metrics-"];
 const JOBS_OF_A_NODE: [&str; 2] = ["tnf-auth-job-", "tnf-after-setup-job-"];
 /// The greatest number of times that objects with one path are saved and deleted. After that, a client that recreates the object
@@ -59,7 +58,7 @@ pub enum Trouble {
     Lasts(String),
 }
 
-/// The outcome of one step of deleting the replaced node's objects.
+/// The result of one step of deleting the replaced node's objects.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
     Did(String),

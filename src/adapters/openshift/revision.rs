@@ -9,9 +9,10 @@ use crate::os::beneath::Dir;
 
 const FILE: &str = "revision.json";
 const LIMIT: u64 = 64 * 1024;
-/// The percentage of the last known revision by which a forced new cluster raises its revisions. OpenShift's own quorum restore
-/// uses the same percentage, and [`LARGEST_BUMP`] where no revision is known.
+/// The percentage of the last known revision by which a forced new cluster raises its revisions. OpenShift's own quorum restore uses the
+/// same percentage.
 const BUMP_PERCENT: u64 = 20;
+/// The number by which a forced new cluster raises its revisions if no revision is known, as in OpenShift's own quorum restore.
 const LARGEST_BUMP: u64 = 1_000_000_000;
 
 #[derive(Deserialize)]

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::OptionRow;
 
-/// The column of the help text where the options' descriptions begin. [`WIDTH`] is the greatest length of a line.
+/// The column of the help text where the options' descriptions begin.
 const COLUMN: usize = 37;
+/// The greatest length of a line of the help text.
 const WIDTH: usize = 110;
 
 /// Returns the spelling of an option on the command line, as in `-o, --action=[action]`.

@@ -24,9 +24,8 @@ impl Standard {
         }
     }
 
-    /// Returns the part of a wrong value that an error text shows. A resource agent shows all of it, because its parameters are
-    /// no secrets and its exit reason is cut anyway. A fence agent shows the first 40 characters, because it may get anything by
-    /// mistake.
+    /// Returns the part of a wrong value that an error text shows. A resource agent's parameters are no secrets, so the whole value is
+    /// shown. A fence agent may get any text by mistake, so only the first 40 characters are shown.
     pub(super) fn shown(self, text: &str) -> String {
         match self {
             Self::ResourceAgent => text.to_owned(),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::adapters::pace::Question;
 
-/// The time limits of everything that an observation asks. Programs and files of this node are asked first, in parallel. The
-/// etcds are asked once the CIB has shown their addresses.
+/// The time limits of everything that one observation for an operator queries. Programs and files of this node are queried first, in
+/// parallel. The etcds are queried once the CIB has shown their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The limit of `cibadmin`. If it times out, the addresses of the etcds come from the CIB on this node's disk.
@@ -16,7 +16,7 @@ pub struct Limits {
     pub quorum: Duration,
     /// The limit of `attrd_updater`, which reads the values that the collectors on both nodes have published.
     pub attributes: Duration,
-    /// The limit of a TCP connection to an etcd. A machine that is off does not even refuse a connection.
+    /// The limit of a TCP connection to an etcd. A machine that is off does not refuse the connection, so the limit ends it.
     pub connect: Duration,
     /// The limit of the TLS handshake in which an etcd shows its certificate. An etcd that hangs accepts the connection and sends
     /// nothing.
@@ -48,7 +48,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns limits for commands that change something, or for which no operator waits. Each tool has the least limit of
+    /// Returns limits for commands that change something, or for which no operator waits. The limit of each tool is the least limit of
     /// [`Question::Pacemaker`], so that a slow machine answers late instead of never.
     pub fn patient() -> Self {
         let tool = Question::Pacemaker.floor();

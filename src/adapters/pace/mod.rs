@@ -23,7 +23,7 @@ use outcomes::{Outcome, Outcomes};
 pub enum Question {
     /// A request for the state of this node's own etcd.
     OwnEtcd,
-    /// A request for the state of the peer's etcd. A machine without power does not even refuse a connection.
+    /// A request for the state of the peer's etcd. A machine without power does not refuse the connection, so the request times out.
     PeerEtcd,
     /// A request for the members on the peer port of this node's etcd.
     OwnPeerPort,
@@ -35,7 +35,7 @@ pub enum Question {
     /// [`Question::floor`]) is already a long one.
     #[serde(rename = "stand_in")]
     VoteProxy,
-    /// A confirmed read or a write through this node's etcd, after it has become the only voter.
+    /// A confirmed read or a write through this node's etcd, after this etcd has become the only voter.
     Proof,
     /// A run of a Pacemaker tool. The CIB's manager answers in milliseconds, unless it has a problem.
     Pacemaker,
@@ -55,7 +55,7 @@ pub enum Limit {
     /// A limit that is the same on every machine.
     Fixed(Duration),
     Of(Question),
-    /// The present limit of a [`Question`], plus a time that is expected to pass in any case.
+    /// The present limit of a [`Question`], plus a time that the request takes in any case.
     Beyond(Duration, Question),
 }
 
@@ -71,10 +71,10 @@ impl From<Question> for Limit {
     }
 }
 
-/// The greatest share of the action's remaining time that one request may take, because others follow.
+/// The greatest share of the action's remaining time that one request may take, because further requests follow.
 const SHARE: (u32, u32) = (2, 5);
-/// The greatest share of the action's remaining time that requests to this node's own etcd may take. A monitor exists to learn
-/// that etcd's state, and etcd must answer while it also serves its clients.
+/// The greatest share of the action's remaining time that requests to this node's own etcd may take. It is large, because a monitor exists
+/// to learn that etcd's state, and etcd serves its clients at the same time.
 const SHARE_OF_OUR_ETCD: (u32, u32) = (3, 5);
 /// The share of a probe's remaining time that podman may take. A probe asks podman only whether etcd runs, and fails without an
 /// answer. The rest of the time is for publishing this node's state.
@@ -105,9 +105,8 @@ impl Question {
         })
     }
 
-    /// Returns whether only programs on this machine must answer, so that a late answer may mean a slow machine. An etcd that
-    /// does not answer may also lack its leader, or hang.
-    /// An etcd may also lack its leader, or hang.
+    /// Returns whether only programs on this machine must answer, so that a late answer may mean a slow machine. An etcd that does not
+    /// answer may also lack its leader, or hang.
     fn is_of_a_program(self) -> bool {
         matches!(self, Self::Pacemaker | Self::Podman | Self::PodmanChange | Self::ImageVersion | Self::Launch)
     }
@@ -118,12 +117,13 @@ impl Question {
 struct Kept {
     #[serde(default)]
     questions: BTreeMap<Question, Outcomes>,
-    /// The number of consecutive actions that postponed a recovery, because their remaining time was too short for it.
+    /// The number of consecutive actions that left a recovery to the next action, because their remaining time was too short for the
+    /// recovery.
     #[serde(default)]
     postponed: u64,
 }
 
-/// The speed of this machine, from which the time limits of one action's requests follow.
+/// The speed of this machine. The time limits of an action's requests follow from it.
 #[derive(Debug, Default)]
 pub struct Pace {
     /// The file in which durations are recorded; `None` for an observation outside of an action, which records nothing.
@@ -207,8 +207,8 @@ impl Pace {
         end.at_most(floor.max(wanted.min(share)))
     }
 
-    /// Calls `ask` with the time limit of `limit`. Records how long it took, unless the limit is fixed. `is_too_late` returns
-    /// whether an error means that the limit was exceeded.
+    /// Calls `ask` with the time limit that `limit` gives. Records the duration, unless the limit is fixed. `is_too_late` returns whether
+    /// an error means that the time limit was exceeded.
     pub fn within<T, E>(
         &self,
         limit: impl Into<Limit>,
@@ -245,8 +245,8 @@ impl Pace {
         self.note(question, Outcome::too_late(waited));
     }
 
-    /// Returns the number of consecutive requests of the kind `question`, up to the last, that timed out. Only the last few
-    /// requests are remembered.
+    /// Returns how many of the last requests of the kind `question` timed out without an answer in between. Only the last few requests are
+    /// recorded.
     pub fn unanswered(&self, question: Question) -> u64 {
         self.kept().of(question).unanswered()
     }
@@ -261,12 +261,12 @@ impl Pace {
         needed + kept.of(Question::Podman).slowest()
     }
 
-    /// Returns the number of consecutive actions that postponed a recovery.
+    /// Returns the number of consecutive actions that left a recovery to the next action.
     pub fn postponed(&self) -> u64 {
         self.kept().postponed
     }
 
-    /// Records whether this action postpones a recovery.
+    /// Records whether this action leaves a recovery to the next action.
     pub fn note_postponed(&self, is_postponed: bool) {
         let mut kept = self.kept();
         let before = std::mem::take(&mut kept.postponed);

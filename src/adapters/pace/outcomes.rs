@@ -11,10 +11,10 @@ const KEPT: usize = 8;
 const MARGIN: u32 = 3;
 /// The factor from a time limit that was too short to the next time limit.
 const GROWTH: u32 = 2;
-/// The greatest time limit after requests that timed out, as a multiple of the floor. Even a machine that is thirty times slower
-/// needs less. A start must also observe again from time to time.
+/// The greatest time limit after requests that timed out, as a multiple of the least limit. Even a machine that is thirty times slower
+/// needs less, and an action must have time for several observations.
 const GUESSED_FLOORS: u32 = 12;
-/// The divisor of the floor that gives the time within which an answer counts as fast.
+/// The divisor of the least time limit. An answer within the quotient counts as fast.
 const QUICK_PART: u32 = 32;
 /// The greatest time of an outcome in milliseconds, even if a file contains a greater one.
 const LONGEST_MS: u64 = 3_600_000;
@@ -57,14 +57,14 @@ fn time(ms: u64) -> Duration {
 pub(super) struct Outcomes(Vec<Outcome>);
 
 impl Outcomes {
-    /// Returns the next time limit that follows from these outcomes. Requests that timed out since the last answer count only if
-    /// `may_guess`.
+    /// Returns the next time limit that follows from these outcomes. Ignores requests that timed out since the last answer, unless
+    /// `may_guess` is true.
     pub(super) fn wanted(&self, floor: Duration, may_guess: bool) -> Duration {
         let guessed = if may_guess { self.guessed(floor) } else { Duration::ZERO };
         (self.slowest() * MARGIN).max(guessed)
     }
 
-    /// Returns a time limit that is longer than those that were too short since the last answer; zero if there were none.
+    /// Returns a time limit that is longer than the ones exceeded since the last answer; zero if none was exceeded.
     pub(super) fn guessed(&self, floor: Duration) -> Duration {
         (time(self.since_the_last_answer().max().unwrap_or_default()) * GROWTH).min(floor * GUESSED_FLOORS)
     }
@@ -96,8 +96,8 @@ impl Outcomes {
         !self.0.is_empty() && self.0.iter().all(|outcome| outcome.is_within(limit))
     }
 
-    /// Adds an outcome. Returns whether the outcomes have changed and must be saved. A fast answer after only fast ones is not
-    /// added.
+    /// Adds an outcome. Returns whether the outcomes have changed and must be saved. If all recorded answers were fast, another fast answer
+    /// is not added.
     pub(super) fn add(&mut self, outcome: Outcome, floor: Duration) -> bool {
         let quick = floor / QUICK_PART;
         if outcome.is_within(quick) && self.are_all_within(quick) {
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(all.0.len(), KEPT);
     }
 
-    /// Asserts that a fast answer after only fast ones is not added, because each monitor of a healthy machine would then write a
-    /// file.
+    /// Asserts that a fast answer is not added if all recorded answers were fast, because each monitor of a healthy machine would then
+    /// write a file.
     #[test]
     fn a_quick_answer_after_nothing_but_quick_ones_is_no_news() {
         let mut all = Outcomes::default();

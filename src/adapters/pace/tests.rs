@@ -24,7 +24,7 @@ fn action(budget_s: f64) -> Pace {
     Pace::until(Deadline::after(seconds(budget_s)))
 }
 
-/// Returns the present time limit of `question` in seconds, rounded to tenths, because some time passes before the call.
+/// Returns the present time limit of `question` in seconds, rounded to tenths, because the limit shrinks a little until the call.
 fn limit(pace: &Pace, question: Question) -> f64 {
     (pace.limit(question).as_secs_f64() * 10.0).round() / 10.0
 }
@@ -110,8 +110,8 @@ fn silence_of_an_etcd_is_slowness_only_where_the_machine_is_slow() {
     assert!((limit(&pace, Question::OwnEtcd) - 5.0).abs() < 0.1, "it is slow");
 }
 
-/// Asserts that one request gets at most its share of the action's time. So the last observation of an etcd that hangs ends 14.5
-/// s after the monitor began, as with fixed limits.
+/// Asserts that one request gets at most its share of the action's time. So even if etcd hangs, the last observation ends 14.5 s after the
+/// monitor began, as with fixed limits.
 #[test]
 fn one_question_has_a_share_of_the_actions_time_and_no_more() {
     let pace = action(20.0);

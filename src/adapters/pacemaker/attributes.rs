@@ -6,9 +6,11 @@ use crate::decide::evidence::{Identity, Lineage, PublishedState, Reached, Redund
 use crate::decide::plan::Notice;
 use crate::os::clock;
 
-/// The transient node attribute with the record of a node's data. Pacemaker removes it when the node leaves the membership.
+/// The transient node attribute in which a node's agent describes the node's etcd data. Pacemaker removes it when the node leaves the
+/// membership.
 pub const RECORD: &str = "etcd_record";
-/// The permanent node attribute with the number of forks in a node's history, and the node that made the last.
+/// The permanent node attribute with the lineage of a node's data (see [`Lineage`]): the number of forks in its history, and the node that
+/// made the last fork.
 pub const LINEAGE: &str = "etcd_lineage";
 /// The cluster property with the node that is the sole voter.
 pub const STANDALONE_NODE: &str = "standalone_node";
@@ -53,16 +55,16 @@ pub const SYSTEM_UUID: &str = "etcd_system_uuid";
 pub const REMOVAL_LOCK: &str = "member_removal_lock";
 /// The permanent node attribute with the time at which a node's fencing last passed its test, in seconds since 1970.
 pub const FENCING_TESTED: &str = "etcd_fencing_tested";
-/// The transient node attribute of a node that must start with its own data, whatever data the other node has.
+/// The transient node attribute of a node whose etcd must start with the node's own data, whatever data the other node has.
 pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
 /// The transient node attribute of a node on which the next stop of etcd is the first half of a restart.
 pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
 
-/// The value of [`FENCE_WAIT`] in seconds. It exceeds the time in which a live voter fences this node: the token time-out, the delay of
-/// its fence device, and the reset.
+/// The value of [`FENCE_WAIT`] in seconds. It is longer than a live voter needs to fence this node: the token time-out, the delay of its
+/// fence device, and the reset.
 pub const FENCE_WAIT_SECONDS: u64 = 30;
 
-/// Publishes the record of the data of `node`, all of it in one write.
+/// Publishes the description of the data of `node` ([`RECORD`]), in one write.
 pub fn publish_record(programs: &Programs, node: &str, record: &PublishedState) -> Result<(), Error> {
     let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
     run(programs, "attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
@@ -123,7 +125,7 @@ pub fn publish_identity(programs: &Programs, node: &str, identity: Identity) -> 
     set_permanent(programs, node, MEMBER_ID, &format!("{:x}", identity.member_id))
 }
 
-/// Publishes or deletes an attribute that other programs read, as `notice` demands.
+/// Publishes an attribute that other programs read, or deletes it, as `notice` demands.
 pub fn tell(programs: &Programs, node: &str, notice: &Notice) -> Result<(), Error> {
     match notice {
         Notice::Address(ip) => set_permanent(programs, node, NODE_IP, ip),

@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::Error;
 use crate::adapters::command::Programs;
 
-/// The time limit of a tool that waits for a transition or for the other node.
+/// The time limit of a Pacemaker tool that waits for a transition or for the other node.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The time that this program waits beyond a tool's own time-out.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Gives quorum to this node's partition, although not all nodes have been together since Corosync started. `pcs quorum unblock` does the
+/// Grants quorum to this node's partition, although not all nodes have been together since Corosync started. `pcs quorum unblock` does the
 /// same, and also confirms fencing.
 pub fn grant_quorum(programs: &Programs) -> Result<(), Error> {
     run(programs, "corosync-cmapctl", &["-s", "quorum.cancel_wait_for_all", "u8", "1"])

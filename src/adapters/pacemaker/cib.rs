@@ -134,7 +134,8 @@ fn said<T: FromStr<Err = ()>>(cib: Node<'_, '_>, name: &str) -> Fact<T> {
     said.parse().map_or_else(|()| Fact::Unknown(said), Fact::Known)
 }
 
-/// Reads the record of a node's data. An unreadable record counts as missing, so that the node's agent writes it again.
+/// Reads the description of a node's etcd data (`etcd_record`). An unreadable one counts as missing, so that the node's agent writes it
+/// anew.
 fn record(state: Node<'_, '_>) -> Option<PublishedState> {
     json::from_text(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
 }
@@ -179,15 +180,14 @@ fn identity(node: Node<'_, '_>) -> Option<Identity> {
     })
 }
 
-/// Returns whether a field of a node's state is set. Pacemaker up to 2.1.7 writes `word`. Later versions write the time since when it is
-/// set, or 0.
+/// Returns whether a field of a node's state is set. Pacemaker up to 2.1.7 writes `word` into a set field. Later versions write the time at
+/// which the field was set, or 0 if it is not.
 fn is_set(value: Option<&str>, word: &str) -> bool {
     value.is_some_and(|value| value == word || value.parse::<u64>().is_ok_and(|since| since > 0))
 }
 
-/// Reads the state of the peer's node by the first half of the rule of Pacemaker's scheduler. A node that has left although it is
-/// expected to be a member is unclean until it was fenced. `expected` is "down" once the node was fenced, but also as soon as it asks to
-/// shut down.
+/// Reads the state of the peer's node by the first half of the rule of Pacemaker's scheduler. A node that has left although it is expected
+/// to be a member is unclean until it is fenced. `expected` is "down" for a node that was fenced, and for one that has asked to shut down.
 ///
 /// The second half of the rule uses the node's operation history: see [`Cib::peer_machine`].
 fn peer_node(state: Node<'_, '_>) -> PeerNode {
@@ -203,8 +203,8 @@ fn peer_node(state: Node<'_, '_>) -> PeerNode {
     }
 }
 
-/// Reads the state of the agent on the peer from the operation history of `resource`. A pending operation decides, otherwise the last one
-/// that ended.
+/// Reads the state of the agent on the peer from the operation history of `resource`. A pending operation decides; without one, the
+/// operation that ended last decides.
 fn peer_agent(state: Node<'_, '_>, resource: &str) -> PeerAgent {
     let operations: Vec<Node<'_, '_>> = state
         .descendants()

@@ -153,8 +153,8 @@ fn instance(element: Element<'_, '_>) -> Instance {
     }
 }
 
-/// Returns the role of a resource, and the operation that is under way. `word` is from `crm_mon`, which shows a pending operation in
-/// place of the role. Up to 2.1, Pacemaker had other words for the roles of a promotable clone.
+/// Splits `word`, which `crm_mon` shows for a resource, into the resource's role and the operation that is under way. `crm_mon` shows a
+/// pending operation in place of the role. Up to 2.1, Pacemaker had other words for the roles of a promotable clone.
 fn role_and_change(word: &str) -> (&str, Option<&str>) {
     match word {
         "Master" => ("Promoted", None),
@@ -269,7 +269,7 @@ mod tests {
         pacemaker.nodes.iter().find(|node| node.name == name).unwrap().clone()
     }
 
-    /// Returns of each instance of the resource `id`: its role, its nodes, and whether it is managed.
+    /// Returns the role, the nodes and whether it is managed, for each instance of the resource `id`.
     fn instances(pacemaker: &Pacemaker, id: &str) -> Vec<(String, Vec<String>, bool)> {
         let all = pacemaker.resources.iter().filter(|instance| instance.id == id);
         all.map(|instance| (instance.role.clone(), instance.nodes.clone(), instance.managed)).collect()

@@ -10,8 +10,8 @@ use super::attributes::RECORD;
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
 
-/// Returns whether Pacemaker's attribute manager has the record of the data of `node`. The manager loses all values when Pacemaker ends,
-/// so it has no record of an earlier run.
+/// Returns whether Pacemaker's attribute manager has the attribute that describes the etcd data of `node`. The manager loses all values
+/// when Pacemaker ends, so the attribute is never from an earlier run.
 pub fn has_record(programs: &Programs, node: &str) -> Result<bool, Error> {
     Ok(wishes::nodes_with(programs, RECORD)?.iter().any(|known| known == node))
 }

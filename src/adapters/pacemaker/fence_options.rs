@@ -11,9 +11,9 @@ use super::{Error, run};
 use crate::adapters::command::Programs;
 use crate::os::wiped;
 
-/// The directory where `cibsecret` and Pacemaker's library (`cib_secrets.c`) keep secrets. In the CIB a secret is replaced by
-/// `IS_SECRET`.
+/// The directory where `cibsecret` and Pacemaker's library (`cib_secrets.c`) keep secrets.
 const SECRETS: &str = "/var/lib/pacemaker/lrm/secrets";
+/// The value that replaces a secret in the CIB.
 const IS_SECRET: &str = "lrm://";
 const SECRET_LIMIT: u64 = 64 * 1024;
 /// The prefixes of options that the fencer itself uses and does not pass to an agent.

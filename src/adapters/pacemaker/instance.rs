@@ -10,12 +10,12 @@ use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 use crate::base::utc;
 
-/// Returns the id of this program's constraint that bans an instance from `node`. It differs from that of `pcs resource ban`.
+/// Returns the id of this program's constraint that bans an instance from `node`. `pcs resource ban` uses another id.
 pub fn constraint(node: &str) -> String {
     format!("tandem-upgrade-{node}")
 }
 
-/// Bans the instance of `clone` from `node` until the time `until`, in seconds since 1970. The constraint then has no effect any more, so
+/// Bans the instance of `clone` from `node` until the time `until`, in seconds since 1970. After that time the constraint has no effect, so
 /// that an interrupted command leaves no node without etcd.
 pub fn keep_away(programs: &Programs, clone: &str, node: &str, until: u64) -> Result<(), Error> {
     let (id, clone, until) = (escape(&constraint(node)), escape(clone), utc(until));

@@ -6,8 +6,8 @@ use super::element::{child, nvpairs};
 use super::nodes::{attribute, is_named, nodes, transient};
 use crate::adapters::options::yes_no;
 
-/// Returns whether maintenance applies to the whole cluster, to one of the two nodes or to the resource, or the resource is unmanaged. A
-/// monitor may still run then.
+/// Returns whether maintenance applies to the whole cluster, to one of the two nodes or to the resource, or whether the resource is
+/// unmanaged. Pacemaker may run monitors in that state.
 pub(super) fn applies(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> bool {
     let Some(configuration) = child(cib, "configuration") else { return false };
     let property = |name| child(configuration, "crm_config").and_then(|config| attribute(config, name));
@@ -55,8 +55,7 @@ mod tests {
     /// The CIB of a real two-node cluster with Pacemaker 2.1.5, queried on node2.
     const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
 
-    /// Parses `TWO_VOTERS` after `new` was inserted behind the first `behind`. Returns whether maintenance applies, and whether the peer
-    /// leaves.
+    /// Parses `TWO_VOTERS` with `new` inserted after the first `behind`. Returns whether maintenance applies, and whether the peer leaves.
     fn seen(behind: &str, new: &str) -> (bool, bool) {
         assert!(TWO_VOTERS.contains(behind), "{behind}");
         let cib =

@@ -20,12 +20,13 @@ const SETS: &str = "instance_attributes";
 pub struct Written {
     /// The name and id of each element around the parameters, from the outermost one to the primitive.
     path: Vec<(String, String)>,
-    /// The id of the set of parameters for all nodes. `ids` has the id of each parameter in it, by name.
+    /// The id of the set of parameters for all nodes.
     set: String,
+    /// The id of each parameter in the set for all nodes, by the parameter's name.
     ids: Vec<Pair>,
     /// The parameters for all nodes.
     pub of_all: Vec<Pair>,
-    /// The parameters that this module has set for one node, by node.
+    /// The parameters that this module has set for a single node, by that node's name.
     pub of_node: Vec<(String, Vec<Pair>)>,
 }
 
@@ -37,7 +38,7 @@ impl Written {
         of_node.and_then(find).or_else(|| find(&self.of_all))
     }
 
-    /// Returns those of `pairs` that must be written. Omits an empty value of a parameter that is not set, because Pacemaker would
+    /// Returns the parameters in `pairs` that must be written. Omits an empty value of a parameter that is not set, because Pacemaker would
     /// restart a running resource for it.
     fn telling<'a>(&self, pairs: &'a [Pair]) -> Vec<&'a Pair> {
         let is_known = |name: &str| self.of_all.iter().any(|(one, _)| one == name);

@@ -39,7 +39,7 @@ pub(crate) struct Primitives<'a, 'i> {
     default_timeout: u64,
 }
 
-/// One primitive in the CIB. Its template, if it has one, provides what the primitive itself lacks.
+/// One primitive in the CIB. A template, if it has one, provides what the primitive itself lacks.
 #[derive(Clone, Copy)]
 pub(crate) struct Primitive<'a, 'i> {
     element: Element<'a, 'i>,

@@ -99,7 +99,7 @@ pub struct Operation {
     /// The result of the operation in OCF's codes: 0 is success, 7 is "not running", 8 is "promoted".
     pub rc: i32,
     pub call: i64,
-    /// The time at which the result of the operation last changed, in seconds since 1970.
+    /// The time at which the operation first had its present result, in seconds since 1970.
     pub last_change: Option<u64>,
     pub exec_millis: Option<u64>,
     pub interval_millis: u64,
@@ -133,8 +133,9 @@ pub struct Fencing {
     pub reason: Option<String>,
     /// The node that carried out the fencing; `None` if Pacemaker does not show it.
     pub delegate: Option<String>,
-    /// The node that requested the fencing. `client` is the program on that node.
+    /// The node that requested the fencing.
     pub origin: String,
+    /// The program that requested the fencing, on the node [`Self::origin`].
     pub client: String,
     pub completed: Option<u64>,
 }

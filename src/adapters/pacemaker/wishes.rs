@@ -12,8 +12,8 @@ use super::{Error, run};
 use crate::adapters::command::Programs;
 use crate::decide::evidence::Others;
 
-/// Clears the requests to this agent in `others` that Pacemaker's attribute manager does not have, because their attributes in the CIB
-/// are left over. Asks the manager only if the CIB has a request.
+/// Clears each request in `others`, such as `force_new_cluster`, that Pacemaker's attribute manager does not have. Its attribute in the CIB
+/// is left over from an earlier run. Queries the manager only if the CIB has a request.
 pub(super) fn keep_live(programs: &Programs, others: Others, node: &str, peer: Option<&str>) -> Result<Others, Error> {
     keep(others, node, peer, |attribute| nodes_with(programs, attribute))
 }
@@ -23,7 +23,7 @@ pub(super) fn nodes_with(programs: &Programs, attribute: &str) -> Result<Vec<Str
     nodes_in(run(programs, "attrd_updater", &["--query", "--all", "--name", attribute]))
 }
 
-/// Clears the requests in `others` that the attribute manager does not have. `nodes_with` returns the nodes for which it has an
+/// Clears each request in `others` that the attribute manager does not have. `nodes_with` returns the nodes for which the manager has an
 /// attribute.
 fn keep(
     mut others: Others,

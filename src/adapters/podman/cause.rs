@@ -2,13 +2,14 @@
 
 use crate::adapters::ocf::exit::REASON_LIMIT;
 
-/// The longest text that precedes podman's own text in an exit reason. It leaves that much less room.
+/// The longest text of this agent in front of podman's error in an exit reason. The error must be shorter by its length.
 const LONGEST_FRAME: &str = "podman container inspect failed (125): ";
-/// The number of digits in the id of a container or layer. `SHORT_ID_LENGTH` is the number that podman shows in a list.
+/// The number of digits in the id of a container or layer.
 const ID_LENGTH: usize = 64;
+/// The number of digits of an id that podman shows in a list.
 const SHORT_ID_LENGTH: usize = 12;
 
-/// Returns that part of podman's error that fits in an exit reason: the last causes of its chain. Ids are shortened as in podman's lists.
+/// Returns the part of podman's error that fits into an exit reason: the last causes of its chain. Ids are shortened as in podman's lists.
 pub(super) fn root_cause(complaint: &str) -> String {
     let text = with_short_ids(complaint.strip_prefix("Error: ").unwrap_or(complaint));
     let mut rest = text.as_str();

@@ -73,7 +73,7 @@ impl ContainerLock {
         }
     }
 
-    /// Takes the lock, and waits for it for at most `patience`. Returns whether another process still holds it.
+    /// Takes the lock, and waits for it for at most `patience`. Returns whether another process holds it after that time.
     pub fn await_it(&self, patience: Duration) -> Fact<bool> {
         let deadline = Deadline::after(patience);
         loop {
@@ -84,7 +84,7 @@ impl ContainerLock {
         }
     }
 
-    /// Kills the other processes that hold the lock, and processes that they start meanwhile.
+    /// Kills the other processes that hold the lock, and processes that start meanwhile and hold it, too.
     pub fn end_others(&self) -> io::Result<()> {
         let Some(file) = proc::inode(&self.path) else { return Ok(()) };
         let deadline = Deadline::after(AFTER_KILL);
@@ -149,7 +149,7 @@ mod tests {
         assert!(left.try_wait().unwrap().is_some(), "it had ended by then");
     }
 
-    /// Asserts that a process with another standard input does not keep the lock. podman starts conmon in this way.
+    /// Asserts that a process with another standard input does not keep the lock. podman starts conmon (which outlives podman) in this way.
     #[test]
     fn what_runs_on_with_another_input_does_not_keep_it() {
         let dir = tempfile::tempdir().unwrap();

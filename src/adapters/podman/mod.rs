@@ -47,9 +47,10 @@ pub struct Inspected {
     pub state: State,
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
-    /// The id of the container's image. `image_name` is the name that was given when the container was created.
+    /// The id of the container's image.
     #[serde(default)]
     pub image: String,
+    /// The name of the image that was given when the container was created.
     #[serde(default)]
     pub image_name: String,
 }

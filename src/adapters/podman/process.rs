@@ -25,8 +25,9 @@ pub struct Process {
     started: u64,
 }
 
-/// The prefix of the name of a container's cgroup. `CONMON` is that of conmon, which monitors a container.
+/// The prefix of the name of a container's cgroup.
 const CONTAINER: &str = "libpod-";
+/// The prefix of the name of the cgroup of conmon, which monitors a container.
 const CONMON: &str = "libpod-conmon-";
 /// Parts of the name of a cgroup that show that kubelet runs the container.
 const PODS: &[&str] = &["kubepods", "crio-"];
@@ -124,10 +125,10 @@ pub fn a_pod_has_open(data_dir: &Path) -> bool {
     holders.into_iter().any(|pid| proc::has_open(pid, &database))
 }
 
-/// Finds the process of the container `id`, by the cgroup of each process. podman names `pid` as the container's first process.
+/// Finds the process of the container `id`, by the cgroup of each process. `pid` is the container's first process as podman reports it.
 ///
-/// If no process is in the container's cgroup and podman created none, a process `pid` with its own root directory may be the
-/// container's. The result is then `NotAsked`. It is `Absent` if no process of the container is alive.
+/// Returns `NotAsked` if no process is in the container's cgroup, podman created no cgroup, and the process `pid` has its own root
+/// directory: that process may be the container's. Returns `Absent` if no process of the container is alive.
 pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     let inside = in_container(id);
     if let Some(first) = inside.iter().find(|inside| **inside == pid).or(inside.first()) {

@@ -96,8 +96,8 @@ impl Bmc {
         Ok(found.system)
     }
 
-    /// Returns whether the BMC was unreachable until now: the last connection had to repeat its first packet. Makes a second connection,
-    /// which shows that this BMC does not delay every connection.
+    /// Returns whether the BMC was unreachable until now: the last connection had to repeat its first packet. Makes a second connection to
+    /// exclude a BMC that delays every connection.
     pub fn has_just_come_back(&self) -> bool {
         let waited = || self.service.client().waited() >= LOST_PACKET;
         if !waited() {
@@ -170,8 +170,8 @@ impl Bmc {
         Some(failure)
     }
 
-    /// Returns the path of a chassis of this system only that reports On; `None` if there is none. Ignores a chassis that the BMC does
-    /// not show. Fails if the BMC may show the chassis a moment later.
+    /// Returns the path of a chassis that reports On and belongs only to this system; `None` if there is none. Ignores a chassis that the
+    /// BMC does not show. Fails if the BMC may show the chassis a moment later.
     pub fn chassis_that_is_on(&mut self, host: &Target) -> Result<Option<String>, Failure> {
         let Some(found) = host.found.as_ref() else { return Ok(None) };
         for link in found.system.chassis.iter().take(CHASSIS) {
@@ -240,7 +240,7 @@ impl Bmc {
         self.service.tried()
     }
 
-    /// Returns a login for mark sessions on this BMC (see [`MarkLogin`]), with the password that the BMC has accepted.
+    /// Returns a login for the sessions of the fence race on this BMC (see [`MarkLogin`]), with the password that the BMC has accepted.
     pub fn mark_login(&self, redfish_uri: &str) -> MarkLogin {
         let login = self.service.login();
         let accepted = self.tried().accepted.unwrap_or_default();

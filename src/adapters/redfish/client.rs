@@ -57,7 +57,7 @@ pub struct Client {
     settings: Settings,
     agent: Agent,
     connections: Arc<Connections>,
-    /// True once the BMC has closed an idle connection. From then on each request has a connection of its own.
+    /// True once the BMC has closed an idle connection. Each later request makes a new connection.
     drops: Arc<AtomicBool>,
     shown: Shown,
     /// True once the BMC has asked for a client certificate.

@@ -57,10 +57,10 @@ impl Complaint {
 
     /// Returns the kind of failure for an answer with these messages and this `status`.
     ///
-    /// A status of 401 counts whatever the messages are, because the login depends on nothing else. Otherwise a known message overrides
-    /// the status, because BMCs send the same fault with 400, 403, 409 or 500.
+    /// A status of 401 always counts as refused credentials, because the login depends on it. Otherwise a known message overrides the
+    /// status, because BMCs send the same fault with 400, 403, 409 or 500.
     ///
-    /// A refusal that asks for a retry counts as busy whatever its status is. It asks by the header `Retry-After` or in its message.
+    /// A refusal that asks for a retry, by the header `Retry-After` or in its message, counts as busy whatever its status is.
     pub fn kind(&self, status: u16, retry_after: Option<Duration>) -> FailureKind {
         if status == 401 {
             return FailureKind::Unauthorised;

@@ -11,8 +11,9 @@ use super::select::{self, Candidate, NotChosen, Wanted};
 use super::service::Service;
 use crate::adapters::https::address::Location;
 
-/// The greatest number of pages of a list that are read. `MEMBERS` is that of systems. They limit what a BMC can make the agent read.
+/// The greatest number of pages of one list that are read, so that a BMC cannot keep the agent reading.
 const PAGES: usize = 16;
+/// The greatest number of systems that are read, so that a BMC cannot keep the agent reading.
 const MEMBERS: usize = 64;
 
 /// The configured options that identify a system behind a BMC.
@@ -23,12 +24,13 @@ pub struct Pointer {
     pub wanted: Wanted,
     /// The UUID that the system must have; `None` if it is not configured.
     pub uuid: Option<String>,
-    /// True if a 404 must be checked: the system may be missing, or the BMC may answer 404 to everything while it starts.
+    /// True if a 404 for the configured system must be checked: the system may be missing, or a BMC that is starting may answer 404 to
+    /// everything.
     pub confirm_missing: bool,
 }
 
 impl Pointer {
-    /// Returns whether the options identify `candidate`. If not, it can only be chosen because it is the only system.
+    /// Returns whether the options identify `candidate`. Otherwise `candidate` can only be chosen if it is the only system.
     fn is_sure_of(&self, candidate: &Candidate) -> bool {
         match &self.wanted {
             _ if self.uuid.is_some() => true,

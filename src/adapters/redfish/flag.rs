@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::failure::{Failure, FailureKind};
 use super::mark::{MarkBoard, Marks, same};
 
-/// The prefix of the `Context` of this check's sessions. No fence agent takes such a session for a mark session.
+/// The prefix of the `Context` of the two sessions that this check opens. No fence agent takes such a session for one that announces a
+/// reset.
 const PROOF: &str = "tandem-fencing-check";
 
 /// The property by which one agent's session on a BMC is visible to another agent.

@@ -16,12 +16,14 @@ use crate::os::secret::Secret;
 
 /// The standard's path of the list of sessions, below the service root.
 const SESSIONS: &str = "SessionService/Sessions";
-/// The greatest number of sessions that are read in a list. `PAGES` is that of pages. BMCs keep eight to some dozens of sessions.
+/// The greatest number of sessions in a list that are read. BMCs keep eight to some dozens of sessions.
 const SESSIONS_READ: usize = 64;
+/// The greatest number of pages of a list of sessions that are read.
 const PAGES: usize = 8;
 /// The query by which a BMC lists sessions themselves in place of links. The standard does not require a BMC to support it.
 const EXPANDED: &str = "?$expand=.";
-/// The least number of other clients' sessions for which the agent asks for an expanded list, because it saves requests.
+/// The least number of other clients' sessions for which the agent requests an expanded list. With fewer, an expanded list saves no
+/// requests.
 const WORTH_EXPANDING: usize = 2;
 
 /// The account that opens mark sessions (see [`MarkBoard`]), with its possible passwords.
@@ -59,10 +61,10 @@ pub struct MarkBoard {
 /// The contents of a BMC's list of sessions, as seen by one agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// True if the list has this agent's mark session.
+    /// True if the list has the session by which this agent announces a reset.
     pub ours: bool,
-    /// True if the BMC shows the `Context` of this agent's mark session. It is false if this was not checked, because no other session is
-    /// in the list.
+    /// True if the BMC shows the `Context` of this agent's session. False also if no other session is in the list, because the agent then
+    /// does not check this.
     pub keeps_context: bool,
     pub others: Vec<OtherSession>,
     /// The paths of sessions that this agent has requested without an answer.
@@ -97,7 +99,7 @@ impl MarkBoard {
         &self.login.user
     }
 
-    /// Registers the mark session for deletion if the process ends early. Must be called in the thread that a signal may interrupt,
+    /// Registers this agent's session for deletion if the process ends early. Must be called in the thread that a signal may interrupt,
     /// before another thread uses this value.
     pub fn hold(&mut self) {
         if !self.held {
@@ -106,13 +108,13 @@ impl MarkBoard {
         }
     }
 
-    /// Opens the connection to the BMC before the mark session is needed, by a request that needs no login.
+    /// Opens the connection to the BMC by a request that needs no login, before the agent needs a session.
     pub fn connect(&mut self) -> Result<(), Failure> {
         self.sessions = Some(self.linked_sessions()?);
         Ok(())
     }
 
-    /// Opens the mark session with this `context`. Does nothing if it is already open.
+    /// Opens the mark session (see [`MarkBoard`]) with this `context`. Does nothing if it is already open.
     pub fn raise(&mut self, context: &str) -> Result<(), Failure> {
         self.hold();
         if self.is_up() {

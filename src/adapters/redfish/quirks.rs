@@ -9,7 +9,7 @@ use super::failure::FailureKind;
 pub enum Meaning {
     /// The state is already reached, or the request is impossible in the present state. Reading the power state shows which.
     WrongState,
-    /// The BMC is busy, and a retry may succeed.
+    /// The BMC cannot serve the request at present, and a retry may succeed.
     Busy,
     /// The BMC refuses the credentials.
     Unauthorised,
@@ -138,7 +138,7 @@ pub const PATIENCE_IN_IDS: &[&str] = &["retry", "notready"];
 /// Parts of a message's text that ask for a retry.
 pub const PATIENCE_IN_WORDS: &[&str] = &["try again", "retry", "not ready"];
 
-/// The meaning of each HTTP status of a refusal without a known message.
+/// The kind of failure for each HTTP status of a refusal, if its messages are not known.
 pub const STATUSES: &[(u16, FailureKind)] = &[
     (400, FailureKind::Disliked),
     (401, FailureKind::Unauthorised),
@@ -171,7 +171,7 @@ pub enum PowerWord {
     Rising,
     /// The system is powering off.
     Falling,
-    /// The system has power and is changing neither way, such as `Paused`. It may continue to run at any moment.
+    /// The system has power and is powering neither on nor off, for example `Paused`. It may continue to run at any moment.
     Held,
 }
 
@@ -266,7 +266,7 @@ pub fn known_message(message_id: &str) -> Option<&'static KnownMessage> {
     MESSAGES.iter().find(|row| row.id.eq_ignore_ascii_case(name))
 }
 
-/// Returns the kind of failure for an HTTP status of a refusal without a known message.
+/// Returns the kind of failure for the HTTP status of a refusal, if its messages are not known.
 pub fn status_kind(status: u16) -> FailureKind {
     STATUSES.iter().find(|(known, _)| *known == status).map_or_else(
         || if status >= 500 { FailureKind::Busy { retry_after: None } } else { FailureKind::Refused },

@@ -27,8 +27,8 @@ impl Method {
         }
     }
 
-    /// Returns whether a request with this method may have changed something although its answer was lost. Such a request is not sent
-    /// twice.
+    /// Returns whether a request with this method may have changed something although its answer was lost. The client does not send such a
+    /// request twice.
     pub(super) fn changes(self) -> bool {
         matches!(self, Self::Post | Self::Patch)
     }

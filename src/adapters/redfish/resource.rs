@@ -29,7 +29,7 @@ impl Power {
         }
     }
 
-    /// Cleans the description of an unknown power state by `clean`, so that it is safe to show. The text is not shortened before.
+    /// Cleans the description of an unknown power state by `clean`, so that it is safe to show. Passes the whole text to `clean`.
     #[must_use]
     pub(super) fn cleaned(self, clean: impl Fn(&str) -> String) -> Self {
         match self {

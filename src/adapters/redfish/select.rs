@@ -56,8 +56,8 @@ pub enum NotChosen {
     NoSuchSystem(String),
 }
 
-/// Chooses the candidate that `wanted` identifies, and returns its index. If `wanted` identifies none, `uuid` decides, or the only system
-/// is taken.
+/// Chooses the candidate that `wanted` identifies, and returns its index. If `wanted` identifies none, chooses by `uuid`, or takes the only
+/// system.
 pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> Result<usize, NotChosen> {
     // A BMC that is starting lists no systems for a while.
     if candidates.is_empty() {
@@ -138,8 +138,8 @@ fn indices(candidates: &[Candidate], fits: impl Fn(&System) -> bool) -> Vec<usiz
     (0..candidates.len()).filter(|at| candidates[*at].system.as_ref().is_some_and(&fits)).collect()
 }
 
-/// Returns the reason for an uncertain choice, if a system was not readable. It is temporary if that system may be readable a moment
-/// later.
+/// Returns the reason why the choice is uncertain, if a system was not readable. The reason is temporary if that system may be readable a
+/// moment later.
 fn unclear(candidates: &[Candidate], why: String) -> NotChosen {
     let passing = candidates.iter().any(|candidate| candidate.system.is_none() && candidate.may_return);
     if passing { NotChosen::NotYetClear(why) } else { NotChosen::Ambiguous(why) }

@@ -17,7 +17,7 @@ use crate::os::secret::Secret;
 /// The configured way of logging in to a BMC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginMethod {
-    /// Basic authentication. If the BMC refuses that, a session.
+    /// Basic authentication first. If the BMC refuses it, a session.
     Auto,
     Basic,
     Session,
@@ -54,7 +54,7 @@ impl Login {
 pub struct Tried {
     pub accepted: Option<usize>,
     pub refused: Vec<usize>,
-    /// The way of logging in that the BMC has accepted; `None` before that.
+    /// The way of logging in that the BMC has accepted; `None` until it has accepted one.
     pub way: Option<Way>,
 }
 
@@ -75,8 +75,9 @@ pub struct Service {
     /// True if the BMC offers sessions and has refused basic authentication. Basic authentication is then not tried again.
     needs_session: bool,
     chances: u32,
-    /// The index of the password in use. `tried` has the BMC's answers so far.
+    /// The index in [`Login::passwords`] of the password in use.
     pub(super) at: usize,
+    /// The BMC's answers to the passwords that were tried so far.
     pub(super) tried: Tried,
     /// The way of logging in with one of several passwords; `None` until it is chosen.
     pub(super) way: Option<Way>,

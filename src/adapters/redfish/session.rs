@@ -32,12 +32,12 @@ pub struct SessionHandle {
     stage: Arc<Mutex<Stage>>,
 }
 
-/// The stage of an action. It makes an early end and a reset exclude each other: no reset is sent after the end has begun.
+/// The stage of an action. It prevents that a reset is sent after the early end of the process has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
     Open,
-    /// A reset was sent, and the agent does not yet know its end. The mark sessions of the fence race must stay.
+    /// A reset was sent, and the agent does not yet know its result. The sessions that announce the reset to the other node must stay.
     Resetting,
     /// The process is ending early: sessions are deleted, and no new one is opened.
     Ending,
@@ -66,8 +66,8 @@ impl SessionHandle {
         Self { held: Arc::default(), on_first: Arc::new(Mutex::new(Some(on_session))), stage: Arc::default() }
     }
 
-    /// Deletes all open sessions and prevents new ones, because the process ends early. Keeps the mark sessions of the fence race if a
-    /// reset is under way.
+    /// Deletes all open sessions and prevents new ones, because the process ends early. If a reset is under way, keeps the sessions that
+    /// announce it to the other node.
     pub fn delete(&self) {
         let keeps_marks = {
             let mut stage = self.stage();
@@ -84,8 +84,8 @@ impl SessionHandle {
         }
     }
 
-    /// Records that a reset is about to be sent: [`Self::delete`] keeps the mark sessions of the fence race from now on. Returns whether
-    /// an earlier reset is under way. Fails if the process is ending.
+    /// Records that a reset is about to be sent. From now on [`Self::delete`] keeps the sessions that announce the reset to the other node.
+    /// Returns whether an earlier reset is under way. Fails if the process is ending.
     pub fn begin_reset(&self) -> Result<bool, Failure> {
         let mut stage = self.stage();
         if *stage == Stage::Ending {
@@ -96,7 +96,7 @@ impl SessionHandle {
         Ok(is_under_way)
     }
 
-    /// Records that no reset is under way any more. [`Self::delete`] then deletes the mark sessions of the fence race again.
+    /// Records that no reset is under way any more. From now on [`Self::delete`] deletes the sessions of the fence race, too.
     pub fn settle_reset(&self) {
         let mut stage = self.stage();
         if *stage == Stage::Resetting {
@@ -104,12 +104,12 @@ impl SessionHandle {
         }
     }
 
-    /// Returns whether a reset is under way. The mark sessions of the fence race must then stay.
+    /// Returns whether a reset is under way. The sessions that announce it to the other node must then stay.
     pub fn keeps_marks(&self) -> bool {
         *self.stage() == Stage::Resetting
     }
 
-    /// Fails once a signal has ended the action, because nothing would delete a session that is opened then.
+    /// Fails once a signal has ended the action, because nothing would delete a session that is opened after that.
     pub(super) fn check_open(&self) -> Result<(), Failure> {
         if *self.stage() == Stage::Ending { Err(ended()) } else { Ok(()) }
     }
@@ -133,7 +133,7 @@ fn ended() -> Failure {
     Failure::new(FailureKind::Refused, "a signal has ended the action")
 }
 
-/// The one session of an action's own login. The action deletes it in the end.
+/// The one session of an action's own login, which the action deletes at its end.
 ///
 /// A BMC has few sessions (some have eight), and keeps an unused one for up to half an hour.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use super::request::Credentials;
 use super::service::{LoginMethod, Service, Way};
 
 impl Service {
-    /// Sends a request with one of several passwords, and tries the next one if the BMC refuses it. `proves` is true if a successful
-    /// answer proves that the BMC has accepted the password.
+    /// Sends a request with one of several passwords. If the BMC refuses the password, tries the next one. `proves` is true if a successful
+    /// answer shows that the BMC has accepted the password.
     pub(super) fn with_several<T>(
         &mut self,
         proves: bool,
@@ -45,7 +45,7 @@ impl Service {
         }
     }
 
-    /// Returns whether a 403 may mean a refused password, as on some BMCs. Once the BMC has accepted a password, a 403 is about the
+    /// Returns whether a 403 may mean a refused password, as it does on some BMCs. Once the BMC has accepted a password, a 403 is about the
     /// account's rights.
     fn may_be_about_the_password(&self, failure: &Failure) -> bool {
         failure.kind == FailureKind::Forbidden && self.tried.accepted.is_none()

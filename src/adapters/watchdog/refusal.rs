@@ -10,7 +10,7 @@ pub(crate) struct Holder {
     pub(crate) pid: i32,
 }
 
-/// The form in which the operator sets the device and the time-out. An error text uses it for what to type.
+/// The form in which the operator sets the device and the time-out: options or keys. An error text uses it to show what to type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
     /// Options of the command line, as of `watchdog-mux`.

@@ -65,7 +65,7 @@ pub(in crate::adapters::data_dir) struct Walk<S> {
     /// element.
     left: Vec<Vec<u64>>,
     leaf: Leaf,
-    /// The number of bytes of the file that are in no page that has been read.
+    /// The size in bytes of the file minus all pages that have been read.
     unread: u64,
     /// The revision of the database's last compaction; 0 if there was none. Of the changes up to it, only the last one of each
     /// key is left.

@@ -17,9 +17,9 @@ use crate::os::clock;
 /// The interval at which the removal of the dead member is proposed. It is repeated, because Raft drops a member change while it
 /// has others to apply.
 const PROPOSED: Duration = Duration::from_millis(50);
-/// The interval at which `/members` is polled while the removal is proposed.
+/// The interval at which `/members` is polled while the vote proxy proposes the removal.
 pub(super) const LOOKED: Duration = Duration::from_millis(20);
-/// The time limit of a single request that is repeated anyway if it fails.
+/// The time limit of a request that the vote proxy repeats if it fails.
 pub(super) const BRIEFLY: Duration = Duration::from_millis(500);
 
 /// An event that a thread of the vote proxy reports to its main sequence ([`super::seat`]).
@@ -115,7 +115,7 @@ pub(super) fn watch(http: &Http, bring: &SyncSender<Event>, held: &Receiver<()>)
     }
 }
 
-/// Waits for the time `wanted`. Returns `true` at once when the sender of `held` is dropped.
+/// Waits for the time `wanted`. Returns `true` at once when the sender of `held` is dropped, and `false` after that time.
 fn is_over(held: &Receiver<()>, wanted: Duration) -> bool {
     !matches!(held.recv_timeout(wanted), Err(RecvTimeoutError::Timeout))
 }

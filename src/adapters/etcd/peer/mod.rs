@@ -47,7 +47,7 @@ fn seen(http: &Http, patience: Duration) -> Result<SeatSeen, Error> {
     Ok(SeatSeen { cluster_id, version: http.version(patience)?, members })
 }
 
-/// The vote that a vote proxy casts in place of a dead member: the candidate, that member, and the term that the vote follows.
+/// The vote that a vote proxy casts in place of a dead member: the candidate, the dead member, and the term that the vote follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub cluster_id: u64,

@@ -15,12 +15,12 @@ use crate::os::clock::Deadline;
 
 /// The interval at which a message is sent again that etcd has not answered.
 const REPEATED: Duration = Duration::from_millis(100);
-/// The time for which `/members` is still polled after etcd has closed a stream. etcd closes a member's streams just after it has
-/// removed the member from its list.
+/// The time for which `/members` is polled after etcd has closed a stream. etcd closes a member's streams just after it has removed the
+/// member from its list.
 const CLOSING: Duration = Duration::from_millis(300);
-/// The number of events that wait to be handled. A thread that reports more is blocked.
+/// The greatest number of events that wait to be handled. A thread that reports a further event is blocked.
 const ROOM: usize = 1024;
-/// A term that is over in every cluster that has had two elections. etcd answers a heartbeat of this term with its current term.
+/// A term that has ended in every cluster that has had two elections. etcd answers a heartbeat of this term with its current term.
 const STALE_TERM: u64 = 1;
 
 /// The main sequence of a vote proxy. It connects to this node's etcd in place of the dead member.
@@ -144,8 +144,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Opens the two streams that the dead member would read, each only once. If etcd closes one of them, the real member has
-    /// opened that stream, and must keep it.
+    /// Opens the two streams that the dead member would read, each only once. If etcd closes one of them, the real member has opened that
+    /// stream; opening it anew would take it from that member.
     fn attach<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
     where
         'a: 'scope,
@@ -165,9 +165,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Returns an error unless etcd's term is still the term in the [`Wish`]. From here on no other member can win, because the
-    /// proxy receives all vote requests of etcd. An earlier election would have raised the term. The caller read the term before
-    /// it announced its recovery in the CIB, and after that no other node can run standalone.
+    /// Returns an error unless etcd's term is the term in the [`Wish`]. From here on no other member can win, because the proxy receives
+    /// all of etcd's vote requests. An earlier election would have raised the term. The caller read the term before it announced its
+    /// recovery in the CIB, and after the announcement no other node can run standalone.
     fn ask_term(&mut self) -> Result<(), String> {
         let question = Outgoing::new(kind::HEARTBEAT, STALE_TERM);
         let answer = self.ask_until(&question, kind::APPEND_ANSWER)?;

@@ -84,9 +84,9 @@ pub(super) struct Decoder<R> {
     reader: R,
     from: u64,
     to: u64,
-    /// The term of entries that arrive in the short form, which names neither term nor index. `index` is the index before these
-    /// entries.
+    /// The term of the previous message's entries. Entries that arrive in the short form name no term and have this one.
     term: u64,
+    /// The index of the previous message's last entry. Entries that arrive in the short form name no index and follow it.
     index: u64,
 }
 

@@ -90,9 +90,8 @@ impl Outgoing {
     }
 }
 
-/// Returns the id for a member change. When etcd applies a change, it answers the client request that has the change's id. etcd's
-/// own ids begin with the low 16 bits of the id of the member that was asked. An id that begins with those of the dead member
-/// belongs to no request.
+/// Returns the id for a member change. When etcd applies a change, it answers the waiting client request with the same id. etcd's own ids
+/// begin with the low 16 bits of a member's id. With those of the dead member, the id belongs to no request.
 fn request_id(dead: u64, request: u64) -> u64 {
     dead << 48 | request & ((1 << 48) - 1)
 }

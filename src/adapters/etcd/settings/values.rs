@@ -92,8 +92,8 @@ pub(super) fn are_origins(value: &str) -> bool {
     value == "*" || (!items(value).is_empty() && items(value).iter().all(is_origin))
 }
 
-/// Returns the ports of the URLs in `value` if every node can listen on them; else `None`. Their addresses must be loopback or
-/// all addresses. Both nodes have the same configuration, so with an address of one node the other node's etcd would exit.
+/// Returns the ports of the URLs in `value` if every node can listen on them; else `None`. Each address must be a loopback address, or
+/// stand for all addresses. Both nodes have the same configuration, and etcd exits at an address that only the other node has.
 pub(super) fn listeners(value: &str) -> Option<Vec<u16>> {
     let port = |url: &&str| {
         let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;

@@ -51,8 +51,7 @@ fn a_certificate_or_a_key_that_is_of_no_use_is_named_with_its_entry() {
     assert_eq!(wrong(&certificate, Some((&certificate, ""))), of("client-key", "it is empty"));
 }
 
-/// Asserts that a server gets no request if its certificate is not trusted. Such a server must learn nothing, above all not the
-/// token.
+/// Asserts that a server gets no request if its certificate is not trusted. A request would show the token to that server.
 #[test]
 fn the_token_is_for_the_api_that_the_kubeconfigs_authority_vouches_for() {
     let (server, certificate, told) = https();

@@ -128,8 +128,8 @@ fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
     }
 }
 
-/// Asserts that a Machine without a resource version has no path to write to. An API server would apply a patch without a version
-/// to any version.
+/// Asserts that a Machine without a resource version is not written to. An API server applies a patch without a version to any version of
+/// the object.
 #[test]
 fn a_machine_without_a_version_is_not_written_to() {
     let metadata = json!({"namespace": "n", "name": "m", "resourceVersion": "7"});

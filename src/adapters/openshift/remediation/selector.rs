@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Returns whether a label selector matches the labels of `object`. An empty selector matches every object. Any part of it that
-/// is not understood counts as matching, because the check may concern the object.
+/// Returns whether a label selector matches the labels of `object`. An empty selector matches every object. A part of the selector that is
+/// not understood counts as matching, because the health check may concern the object.
 pub fn matches(selector: Option<&Value>, object: &Value) -> bool {
     let none = Map::new();
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object).unwrap_or(&none);

@@ -87,8 +87,8 @@ fn all_of_the_old_node_is_saved_and_goes_and_nothing_of_the_other_one() {
     assert!(order("etcd-peer") < order("/baremetalhosts/") && order("/baremetalhosts/") < order("/machines/"));
 }
 
-/// Asserts that an interrupted deletion ends the same when another process continues it. It is interrupted after each possible
-/// step, also before the step's state was written.
+/// Asserts that an interrupted deletion has the same result when another process continues it. The test interrupts it after each step, and
+/// before the step's state is written.
 #[test]
 fn cut_off_after_each_turn_it_ends_the_same() {
     for forgets in [false, true] {

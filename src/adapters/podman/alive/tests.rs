@@ -138,8 +138,8 @@ fn a_stop_ends_the_containers_own_process_and_no_stranger() {
     }
 }
 
-/// Asserts that a stop removes a dead container that podman reports as "stopping". The next start creates the container anew, and no
-/// later stop has to wait for it.
+/// Asserts that a stop removes a dead container that podman reports as "stopping". The next start then creates the container anew, and
+/// later stops succeed without a wait.
 #[test]
 fn the_last_way_out_of_a_stop_makes_podman_forget_the_container() {
     let dir = tempfile::tempdir().unwrap();

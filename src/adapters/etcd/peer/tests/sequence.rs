@@ -12,7 +12,7 @@ use crate::os::clock::Deadline;
 
 const WISH: Wish = Wish { cluster_id: CLUSTER, me: ME, dead: DEAD, term: TERM, applied: 10 };
 const WITHIN: Duration = Duration::from_millis(800);
-/// The time that a vote proxy may take longer than its limit, because the machine has other load.
+/// The time by which a vote proxy may exceed its limit on a machine with other load.
 const SLACK: Duration = Duration::from_millis(1500);
 
 fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
