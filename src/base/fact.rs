@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The result of asking one source, such as etcd or podman, for a value. An unanswered question never counts as "nothing there".
+/// The result of asking one source, such as etcd or podman, for a value. A source that does not answer never counts as one without a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact<T> {
     /// The source was asked, and has this value.
     Known(T),
-    /// The source was asked, and has nothing.
+    /// The source was asked, and has no value.
     Absent,
     /// The source could not be asked or did not answer, for the reason in the field.
     Unknown(String),
@@ -41,7 +41,7 @@ impl<T> Fact<T> {
         self.and_then(|value| Fact::Known(into(value)))
     }
 
-    /// Returns `next` of a known value. Returns any other fact unchanged.
+    /// Returns `next` of a known value. Returns a fact without a value unchanged.
     pub fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Known(value) => next(value),
@@ -51,7 +51,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Returns whether the source was asked and has nothing.
+    /// Returns whether the source was asked and has no value.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// Quotes `word` if a shell would not read it as one literal word.
+/// Returns `word` in quotes if a shell would not read it as one literal word; else unchanged.
 pub fn quoted(word: impl Display) -> String {
     let word = word.to_string();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@+%".contains(letter);

@@ -10,13 +10,13 @@ use nix::libc;
 
 use super::regular_file;
 
-/// The number of attempts to open a file that is created and deleted meanwhile.
+/// The number of attempts to open a file that other processes create and delete meanwhile.
 const TRIES: usize = 3;
 
 /// A file that is open for reading and appending.
 pub(crate) struct Appended {
     pub file: File,
-    /// True if the file was created by this call.
+    /// True if [`open`] has created the file.
     pub is_new: bool,
 }
 

@@ -25,7 +25,7 @@ use crate::os::regular_file::{self, Irregular};
 pub struct Dir {
     /// The descriptor of the directory, opened with `O_PATH`.
     descriptor: OwnedFd,
-    /// The path of the directory, for messages.
+    /// The path by which the directory was opened, for messages.
     path: PathBuf,
 }
 
@@ -131,7 +131,8 @@ impl Dir {
         Ok(openat(&self.descriptor, checked(name.as_ref())?, flags, own)?.into())
     }
 
-    /// Replaces the file `name` in this directory with `text`, durably. Writes and syncs a new file, renames it, and syncs the directory.
+    /// Replaces the file `name` in this directory with `text`, so that the new contents survive a power cut. Writes and syncs a new file,
+    /// renames it, and syncs the directory.
     pub fn replace(&self, name: impl AsRef<OsStr>, text: &[u8], mode: u32) -> io::Result<()> {
         self.replace_with(name, mode, |file| file.write_all(text))
     }

@@ -10,7 +10,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Creates a time limit that begins now and ends after `budget`.
+    /// Creates a time limit for an action that begins now. It ends after `budget`.
     pub fn after(budget: Duration) -> Self {
         Self { began: Instant::now(), budget }
     }
@@ -58,22 +58,21 @@ pub fn boot_nanoseconds() -> u64 {
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Returns the seconds since 1970 by the wall clock. They are only for notes and logs, and never for a decision, because that clock may
+/// Returns the seconds since 1970 by the wall clock. They are only for files and logs, and never for a decision, because the wall clock may
 /// step.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Returns the milliseconds since 1970 by the wall clock, for notes and logs as [`wall_seconds`].
+/// Returns the milliseconds since 1970 by the wall clock, only for files and logs, as [`wall_seconds`].
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Returns the wall time as `20260131T235959Z`, for names of files. The order of such names is that of time only while the clock is
-/// right.
+/// Returns the wall-clock time as `20260131T235959Z`, for names of files. Such names sort by time only while the clock is right.
 pub fn utc_stamp() -> String {
     let seconds = i64::try_from(wall_seconds()).unwrap_or_default();
     let at = time::OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(time::OffsetDateTime::UNIX_EPOCH);

@@ -40,7 +40,7 @@ pub(crate) fn wait_for_end(signals: &SignalFd) -> nix::Result<()> {
     }
 }
 
-/// Locks the process in memory. A page that must first be read from disk could make it too late for the watchdog.
+/// Locks the process in memory. Reading a page from disk could take longer than the watchdog's time-out.
 pub(crate) fn lock_memory() {
     if let Err(errno) = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE) {
         log::warn!("memory is not locked: {errno}");
@@ -55,7 +55,7 @@ pub(crate) fn abort_at_a_panic() {
     }));
 }
 
-/// Configures the log of the program `tag`: to syslog, which is the journal. Without a journal (`has_journal`), also to stderr.
+/// Configures the log of the program `tag`, which goes to syslog (the journal). If `has_journal` is false, the log also goes to stderr.
 pub(crate) fn start_logging(tag: &str, has_journal: bool) {
     logging::init(logging::Settings {
         tag: tag.to_owned(),

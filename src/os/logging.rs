@@ -14,7 +14,7 @@ use super::appended;
 use super::isolated::caught;
 use crate::base::printable;
 
-/// The time that a log line waits for a syslog daemon that accepts no more lines. After one line was lost, no later line waits.
+/// The time that a log line waits for a syslog daemon that accepts no more lines. Once a line was lost, later lines do not wait.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The mode of the log file. Pacemaker's group reads the file.
 const FILE_MODE: u32 = 0o640;
@@ -37,13 +37,13 @@ pub(crate) type Syslog = syslog::Logger<LoggerBackend, Formatter3164>;
 
 struct Targets {
     settings: Settings,
-    /// The connection to syslog; `None` if no syslog socket answers. The log then still goes to stderr and to the file.
+    /// The connection to syslog; `None` if no syslog socket answers. The log then goes only to stderr and to the file.
     syslog: Option<Mutex<Syslog>>,
     /// The log file; `None` if none is configured, or if it cannot be opened.
     file: Option<Mutex<File>>,
 }
 
-/// Configures the log of this process. A program's own main calls it. A second call changes nothing.
+/// Configures the log of this process. Only a program's own main function calls it. A second call changes nothing.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn init(settings: Settings) {
     let is_wanted = settings.syslog > LevelFilter::Off;

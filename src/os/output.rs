@@ -39,22 +39,22 @@ pub(crate) fn say(lines: impl Display) -> io::Result<()> {
     is_read(lines).map(drop)
 }
 
-/// Prints the lines of a result. On a terminal, colours those of `words` that begin a line.
+/// Prints the lines of a result. On a terminal, colours a word of `words` at the beginning of a line.
 pub(crate) fn say_painted(lines: impl Display, words: &Painted) -> io::Result<()> {
     print("", &lines, words).map(drop)
 }
 
-/// Prints lines, of a result that has more. Returns whether there is still a reader.
+/// Prints a part of a result. Returns false if the reader has closed the pipe, so that the caller can stop.
 pub(crate) fn is_read(lines: impl Display) -> io::Result<bool> {
     print("", &lines, &[])
 }
 
-/// Clears the screen and prints lines, with colours as [`say_painted`]. Returns whether there is still a reader.
+/// Clears the screen and prints lines, with colours as [`say_painted`]. Returns false if the reader has closed the pipe.
 pub(crate) fn is_read_alone(lines: impl Display, words: &Painted) -> io::Result<bool> {
     print(CLEAR, &lines, words)
 }
 
-/// Prints the reason for a failure on stderr. If that fails, the exit code is the only result.
+/// Prints the reason for a failure on stderr. If that fails, only the exit code shows the failure.
 pub(crate) fn complain(line: impl Display) {
     let line = line.to_string();
     let _ = writeln!(io::stderr().lock(), "{}", printable::lines(&line));

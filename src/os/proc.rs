@@ -39,11 +39,11 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Reads a line of `/proc/PID/stat` such as `4711 (name) S 1 ...`. The name may contain any byte, and is cut after 15 bytes. After the
-/// last parenthesis come the state, the parent and, 16 and 18 fields later, the number of threads and the start time.
+/// Reads a line of `/proc/PID/stat` such as `4711 (name) S 1 ...`. The name may contain any byte, and is cut after 15 bytes. After the last
+/// parenthesis come the state, the parent and, 16 and 18 fields later, the number of threads and the start time.
 ///
-/// The state is that of the process's first thread, which ends at once when the process is killed. Another thread may still wait
-/// for a disk. So the process counts as ended only when no other thread is left.
+/// The state is that of the process's first thread, which ends at once when the process is killed. Another thread may wait for a disk for
+/// longer. So the process counts as ended only when no other thread is left.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.rsplit_once(')')?.1.split_whitespace();
@@ -210,8 +210,8 @@ pub(crate) fn openers(devices: &BTreeSet<(u64, u64)>) -> Vec<(i32, String)> {
     others.map(|pid| (pid, name(pid).unwrap_or_else(|| "a process that has ended".to_owned()))).collect()
 }
 
-/// Returns the numbers of the processes that hold a lock on a file with the inode `number`, on any file system. The device in the
-/// kernel's table is not compared, because on btrfs it differs from the file's own.
+/// Returns the numbers of the processes that hold a lock on a file with the inode `number`, on any file system. Devices are not compared,
+/// because on btrfs the kernel's table of locks has another device than the file.
 pub(crate) fn lockers(number: u64) -> Vec<i32> {
     let table = fs::read_to_string("/proc/locks").unwrap_or_default();
     table.lines().filter_map(|line| locker(line, number)).collect()

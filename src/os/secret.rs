@@ -36,7 +36,7 @@ impl fmt::Debug for Secret {
 
 /// A filter that replaces secrets in texts from a BMC, because a BMC may repeat what it has received.
 ///
-/// All clones of a filter replace the same words, also those that are added later.
+/// All clones of a filter share one list of secrets. A secret that is added later counts for each clone.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubber {
     words: Arc<Mutex<Vec<Hidden>>>,
@@ -46,11 +46,11 @@ pub struct Scrubber {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hidden {
     word: Secret,
-    /// True if the word is replaced only where no letter or digit is next to it.
+    /// True if the word is replaced only if no letter or digit is directly before or after it.
     alone: bool,
 }
 
-/// The greatest length of a secret word that could be an everyday word. It then also has only letters.
+/// The greatest length of a secret that could be an everyday word. Only a secret of letters alone could be one.
 const EVERYDAY: usize = 8;
 
 impl Hidden {
@@ -60,7 +60,7 @@ impl Hidden {
     }
 }
 
-/// The least length of a token that is replaced everywhere. A shorter one could be a part of many words.
+/// The least length of a token that is replaced everywhere. A shorter token could be a part of many words.
 const LONG: usize = 8;
 
 impl Scrubber {
@@ -83,15 +83,14 @@ impl Scrubber {
 
     /// Returns `text` on one line, without secret words and invisible characters, cut to `limit` characters.
     ///
-    /// Secret words are replaced after invisible characters are removed and before the text is cut, because they would not be found
-    /// otherwise. If a sentence contains a secret that is an everyday word, the whole sentence is replaced. The gap alone would reveal
-    /// the word.
+    /// Invisible characters are removed first, and the text is cut last, because secret words would not be found otherwise. A whole
+    /// sentence is replaced if it contains a secret that is an everyday word, because a gap in the sentence would reveal the word.
     pub fn clean(&self, text: &str, limit: usize) -> String {
         self.cleaned(text, limit, true)
     }
 
-    /// Cleans a sentence of this program as [`Scrubber::clean`] does. Does not replace everyday words, because the BMC's texts in the
-    /// sentence were cleaned before.
+    /// Cleans a sentence of this program as [`Scrubber::clean`] does. Keeps everyday words, because the BMC's texts in the sentence were
+    /// cleaned before.
     pub fn clean_own(&self, sentence: &str, limit: usize) -> String {
         self.cleaned(sentence, limit, false)
     }
@@ -128,7 +127,8 @@ struct Tight {
 }
 
 impl Tight {
-    /// Removes blanks and JSON's escapes for them. A reader would recognise a secret word even with a line break in it.
+    /// Removes blanks and JSON's escapes for blanks from `text`, because a reader would recognise a secret word even with a line break in
+    /// it.
     fn of(text: &str) -> Self {
         let mut tight = Self { text: Zeroizing::new(String::with_capacity(text.len())), places: Vec::new() };
         let mut characters = text.char_indices().peekable();
@@ -158,7 +158,7 @@ impl Tight {
         self.places.resize(self.text.len(), at);
     }
 
-    /// Finds `hidden` in this text, and appends its positions in `line`, the original text, to `places`.
+    /// Finds the secret word `hidden` in this text. Appends its positions in `line`, the original text, to `places`.
     fn find(&self, hidden: &Hidden, line: &str, places: &mut Vec<Range<usize>>) {
         for writing in writings(&String::from_utf8_lossy(hidden.word.reveal())) {
             let word = Self::of(&one_line(&writing)).text;
@@ -237,8 +237,8 @@ fn escaped(text: &str) -> Option<char> {
     char::from_u32(u32::from_str_radix(digits, 16).ok()?)
 }
 
-/// Returns whether `character` is invisible and not a blank. Such are control characters, and Unicode's format characters, which have no
-/// width or change the direction of the text.
+/// Returns whether `character` is invisible and not a blank: a control character, or a format character of Unicode, which has no width or
+/// changes the direction of the text.
 fn is_invisible(character: char) -> bool {
     match character {
         _ if character.is_whitespace() => false,
@@ -351,8 +351,8 @@ mod tests {
         assert_eq!(scrubber.clean(&text, 34), format!("{}*...", "x".repeat(33)));
     }
 
-    /// Asserts that a sentence that contains an everyday secret word is not shown. A BMC's sentences are public, so a gap would reveal
-    /// the password.
+    /// Asserts that a sentence that contains an everyday secret word is not shown. A BMC's sentences are public, so a gap in one would
+    /// reveal the password.
     #[test]
     fn a_sentence_without_one_everyday_word_is_not_shown_at_all() {
         let scrubber = Scrubber::default();

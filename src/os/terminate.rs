@@ -45,7 +45,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether a process that the signal `deadly` ends has ended, and the signals that were sent to it.
+    /// Runs [`end`] on a fake process that the signal `deadly` ends. Returns whether the process has ended, and the signals that were sent
+    /// to it.
     fn sent(grace: Duration, deadly: Signal) -> (bool, Vec<Signal>) {
         let sent = RefCell::new(Vec::new());
         let send = |signal| sent.borrow_mut().push(signal);

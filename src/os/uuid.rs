@@ -3,7 +3,8 @@
 use uuid::Uuid;
 use uuid::fmt::Simple;
 
-/// Returns whether two texts are the same UUID. In one of them the first three fields may have swapped bytes, as SMBIOS stores them.
+/// Returns whether two texts are the same UUID. They also are if one of them has swapped bytes in the first three fields, as SMBIOS stores
+/// them.
 pub fn same(ours: &str, theirs: &str) -> bool {
     match (read(ours), read(theirs)) {
         (Some(ours), Some(theirs)) => ours == theirs || ours.to_bytes_le() == theirs.into_bytes(),

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The directory of the notes about BMCs. It has one file for each system behind each BMC.
+/// The directory of the notes about BMCs. A note is a file about one system behind one BMC.
 pub const DIRECTORY: &str = "/var/lib/tandem/bmc";
 
-/// The greatest size of a note about a BMC, in bytes. A larger file is not read.
+/// The greatest size in bytes of a file about a BMC. A larger file is not read.
 pub const LIMIT: u64 = 64 * 1024;
 
 /// This node's last action that switches a system off. Times are milliseconds since 1970.
@@ -16,9 +16,9 @@ pub const LIMIT: u64 = 64 * 1024;
 #[serde(default)]
 pub struct FencingNote {
     pub began_at_millis: u64,
-    /// The end of the last action that has ended. It is earlier than `began_at_millis` if a later action is under way or was killed.
+    /// The end of the last action that is not under way. It is earlier than `began_at_millis` if a later action is under way or was killed.
     pub ended_at_millis: Option<u64>,
-    /// The reason why the last action that has ended did not prove Off, in the fence agent's own words; `None` after a success.
+    /// The reason why the last ended action did not prove the system off, in the fence agent's own words; `None` after a success.
     pub failure: Option<String>,
 }
 
@@ -28,15 +28,15 @@ pub struct FencingNote {
 pub struct BmcNote {
     /// The BMC's address in the device's configuration. The port is omitted if it is 443.
     pub address: String,
-    /// The system's path at the BMC. If the system was not found, its name in the device's configuration.
+    /// The system's path at the BMC, or its name in the device's configuration if the system was not found.
     pub system: String,
-    /// The time of the monitor; 0 if the device has begun to fence before its first monitor.
+    /// The time of the monitor; 0 if the device has fenced before its first monitor.
     pub at: u64,
     /// The duration of the monitor in milliseconds.
     pub millis: u64,
     /// The failure of the monitor in the fence agent's own words; `None` after a success.
     pub failure: Option<String>,
-    /// The time of the last successful monitor, which may be an earlier one; `None` if there was none.
+    /// The time of the last successful monitor, which may be earlier than the last monitor; `None` if none was successful.
     pub last_success: Option<u64>,
     /// The system's UUID, as the BMC reports it.
     pub uuid: Option<String>,
@@ -57,19 +57,19 @@ pub struct BmcNote {
     pub fingerprint: Option<String>,
     /// The BMC's clock (the `Date` header of its answers) minus this node's clock, in seconds.
     pub clock_ahead: Option<i64>,
-    /// The milliseconds from the reset to the proof of Off in the last fencing by this node; `None` if there was none.
+    /// The milliseconds from the reset to the proof that the system was off, in the last fencing by this node; `None` if there was none.
     pub millis_to_off: Option<u64>,
-    /// The time at which the last fencing proved Off, in milliseconds since 1970. `on_at_millis` is the time at which the system then
-    /// reported On.
+    /// The time at which the last fencing proved the system off, in milliseconds since 1970; `None` if there was none.
     pub off_at_millis: Option<u64>,
+    /// The time at which the system reported On after the last fencing, in milliseconds since 1970; `None` if it did not.
     pub on_at_millis: Option<u64>,
-    /// This node's last action that switches the system off.
+    /// This node's last action that switches the system off, such as a reboot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fencing: Option<FencingNote>,
 }
 
-/// Returns the path of the note about the system `system` behind the BMC at `address`. Characters that do not fit into a file's name
-/// become '-'.
+/// Returns the path of the file about the system `system` behind the BMC at `address`. Characters that do not fit into a file's name become
+/// '-'.
 pub fn path(directory: &Path, address: &str, system: &str) -> PathBuf {
     let last = system.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let name: String = format!("{address}-{last}")

@@ -42,7 +42,7 @@ pub fn path(directory: &Path, resource: &str) -> PathBuf {
     directory.join(format!("data-mount-{resource}.json"))
 }
 
-/// Records the mount that holds the data in `data_dir`. Does not write if the file at `path` already has that mount.
+/// Records the mount that holds the data in `data_dir`. Writes nothing if the file at `path` already has that mount.
 pub fn keep(path: &Path, data_dir: &Path) -> io::Result<()> {
     let mounts = proc::mounts()?;
     let Some(found) = holding(&mounts, &place(data_dir)) else {
@@ -54,7 +54,8 @@ pub fn keep(path: &Path, data_dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks that no file system is missing that would bring data to the empty `data_dir`. The last recorded mount is in the file at `path`.
+/// Checks that the empty `data_dir` is not a place where a file system is missing: that of the last start, which is recorded in the file at
+/// `path`, or one of `/etc/fstab`.
 pub fn check_blank(path: &Path, data_dir: &Path) -> Result<(), NotBlank> {
     let unread = |path| move |error: io::Error| NotBlank::Unread { path, why: error.to_string() };
     let mounts = proc::mounts().map_err(unread(proc::MOUNT_TABLE))?;
@@ -85,8 +86,8 @@ fn check(path: &Path, place: &Path, mounts: &[Mount], at_boot: &[Entry]) -> Resu
     })
 }
 
-/// Returns the mount that holds `place`: the one with the longest mount point. Of several at one point it is the last one, which hides
-/// the others.
+/// Returns the mount that holds `place`: the one with the longest mount point. If several have the same mount point, returns the last one,
+/// which hides the others.
 fn holding(mounts: &[Mount], place: &Path) -> Option<DataMount> {
     let above = mounts.iter().filter(|mount| place.starts_with(&mount.point));
     let mount = above.max_by_key(|mount| mount.point.components().count())?;
@@ -97,12 +98,12 @@ fn holding(mounts: &[Mount], place: &Path) -> Option<DataMount> {
     })
 }
 
-/// Returns the real path of etcd's directory `member`. The directory need not exist.
+/// Returns the real path of etcd's directory `member`, which need not exist.
 fn place(data_dir: &Path) -> PathBuf {
     resolved(&data_dir.join("member"))
 }
 
-/// Resolves the symbolic links in that part of `path` that exists.
+/// Resolves the symbolic links in the existing part of `path`.
 fn resolved(path: &Path) -> PathBuf {
     let resolve = |there: &Path| {
         let real = fs::canonicalize(there).ok()?;

@@ -16,7 +16,7 @@ use crate::os::{appended, clock, directory as os_directory};
 
 /// The directory of the files that record the agent's decisions, one for each resource.
 pub const DIRECTORY: &str = "/var/lib/tandem";
-/// The version of the format. A file of another version is refused.
+/// The version of the format of a file of decisions. A file of another version is refused.
 const VERSION: u32 = 1;
 /// The size in bytes above which a file of decisions is renamed to `.1`, and a new one begins.
 const SIZE_LIMIT: u64 = 1024 * 1024;
@@ -41,7 +41,7 @@ pub struct Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     pub entries: Vec<Entry>,
-    /// The number of lines that are incomplete because of a loss of power.
+    /// The number of lines that a power cut has left incomplete.
     pub torn: usize,
 }
 
@@ -60,8 +60,8 @@ impl Entry {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
-    /// Decides again from the recorded evidence. An earlier build did not yet write some names into its plan. For its records, omits
-    /// these names from the new plan.
+    /// Computes the plan anew from the recorded evidence. For a record of an earlier build, omits from the new plan the names that this
+    /// build did not write.
     pub fn decide_again(&self) -> Plan {
         let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
         // That build also did not name the voter that a forced cluster removes before the force.
@@ -108,7 +108,7 @@ pub fn append(directory: &Path, resource: &str, entry: &Entry) -> io::Result<()>
     file.write_all(&line)
 }
 
-/// Returns whether the file ends in a complete line. After a loss of power it may not, and a new line must then begin with a line break.
+/// Returns whether the file ends in a complete line. After a power cut it may not; the next line must then begin with a line break.
 fn ends_in_a_line(file: &fs::File) -> io::Result<bool> {
     let Some(end) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
     let mut last = [0];
@@ -156,7 +156,7 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     }
 }
 
-/// Makes each text in `value` one line. The file may come from a stranger with a bug report, and `tandem replay` prints texts of it.
+/// Makes each text in `value` one line. The file may come with a bug report from anywhere, and `tandem replay` prints texts of the file.
 fn clean(value: &mut Value) {
     match value {
         Value::String(text) => *text = printable::one_line(text).into_owned(),

@@ -20,8 +20,8 @@ struct Recorded {
     failed: FailedStarts,
 }
 
-/// The identity of a `member` directory. A backup that is put back has another inode number. A directory that reuses the number of a
-/// deleted one has a later creation time.
+/// The identity of a `member` directory, by inode number and creation time. A backup that is put back has another inode number. A directory
+/// that reuses the number of a deleted one has a later creation time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Directory {
     inode: u64,
@@ -37,8 +37,8 @@ impl Directory {
     }
 }
 
-/// Reads the number of crashes of `image` over the data in `data_dir`. Returns `None` if there is no readable record, or if it is about
-/// other data or another image.
+/// Reads how often etcd of `image` has crashed over the data in `data_dir`. Returns `None` if there is no readable record, or if it is
+/// about other data or another image.
 pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
     let recorded: Fact<Recorded> = own_dir::read(data_dir, FAILED_STARTS);
     let recorded = recorded.known()?;
@@ -46,18 +46,18 @@ pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
     is_of_these.then(|| recorded.failed.clone())
 }
 
-/// Records the crashes (`failed`) of `image` over the data in `data_dir`.
+/// Records the number of crashes (`failed`) of etcd of `image` over the data in `data_dir`.
 pub fn write(data_dir: &Path, image: &str, failed: &FailedStarts) -> io::Result<()> {
     let recorded = Recorded { of: Directory::of(data_dir)?, image: image.to_owned(), failed: failed.clone() };
     own_dir::write(data_dir, FAILED_STARTS, &recorded)
 }
 
-/// Deletes the record of crashes, because etcd has served from the data in `data_dir`.
+/// Deletes the record of etcd's crashes, because etcd has served from the data in `data_dir`.
 pub fn forget(data_dir: &Path) -> io::Result<()> {
     own_dir::remove(data_dir, FAILED_STARTS)
 }
 
-/// Returns the path of the record of crashes over the data in `data_dir`.
+/// Returns the path of the record of etcd's crashes over the data in `data_dir`.
 pub fn path(data_dir: &Path) -> PathBuf {
     own_dir::path(data_dir, FAILED_STARTS)
 }

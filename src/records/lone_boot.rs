@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The Corosync process that `tandem lone-boot` found first in this boot. A Corosync that was started later does not know whether the
-/// peer was there before it.
+/// The Corosync process that `tandem lone-boot` found first in this boot. A Corosync that started later does not know whether the peer was
+/// a member before that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstCorosync {
     /// The id of this boot, as the kernel reports it.

@@ -20,9 +20,9 @@ use crate::records::state_file;
 
 /// The name of the agent's own directory in a directory that etcd's container can write to.
 pub const NAME: &str = "tandem";
-/// The name of the agent's own directory until all files of an earlier version have been moved there.
+/// The name of the agent's own directory while the files of an earlier version are being moved there.
 const UNFINISHED: &str = "tandem.new";
-/// The file with the agent's durable note about etcd's data.
+/// The file with the agent's durable record (`DurableState`) about etcd's data.
 pub const NOTE: &str = "tandem-note.json";
 /// The file with the number of etcd's crashes over its data.
 pub const FAILED_STARTS: &str = "tandem-failed-starts.json";
@@ -58,7 +58,7 @@ pub fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Reads a text that [`replace_and_link`] has written. Before the first such write, reads the file `name` in `location` itself.
+/// Reads a text that [`replace_and_link`] has written. If it has written none, reads the file `name` in `location` itself.
 pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
     let own = opened(location.try_clone()?)?;
     match own.own_text(name, limit) {
@@ -68,7 +68,7 @@ pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
 }
 
 /// Opens the agent's own directory in `parent`. If it is missing, creates it and moves there the files that an earlier version wrote to
-/// `parent`. After a crash in between, each file is still complete in the one place that is read.
+/// `parent`. A crash in between leaves each file complete at the place where the agent reads it.
 pub fn make(parent: &Dir) -> io::Result<Dir> {
     if is_made(parent)? {
         return parent.below(NAME);

@@ -13,11 +13,12 @@ use crate::base::Fact;
 use crate::os::beneath::Dir;
 use crate::os::directory;
 
-/// The greatest size in bytes of a file that is read in a directory to which other programs write. `LIMIT` is that of all other files.
+/// The greatest size in bytes of a file that is read in a directory to which other programs write.
 pub const SMALL: u64 = 64 * 1024;
+/// The greatest size in bytes of any other file that is read.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Returns the path of the file with what the agent of `resource` remembers until the next reboot.
+/// Returns the path of the file in which the agent of `resource` stores facts until the next reboot.
 pub fn memory_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.json"))
 }
@@ -47,7 +48,7 @@ pub fn recent_monitor_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-monitor.json"))
 }
 
-/// Returns the path of the times that the agent has measured in this boot: see `pace`.
+/// Returns the path of the durations that the agent has measured in this boot: see `pace`.
 pub fn pace_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-pace.json"))
 }
@@ -84,14 +85,14 @@ pub(super) fn not_as_written(path: &Path) -> io::Error {
     io::Error::other(format!("{} does not read back as it was written", path.display()))
 }
 
-/// Replaces the file at `path` with `text`, durably. The text is written under another name, synced and renamed, and the
-/// directory is synced.
+/// Replaces the file at `path` with `text`, so that the new contents survive a power cut. The text is written under another name, synced
+/// and renamed, and the directory is synced.
 pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     replace_as(path, text, mode, None)
 }
 
-/// Replaces a file as [`replace`] does, and gives the new file to `owner`, a user and a group. The new file gets its owner before its
-/// name, so that a link under that name is not changed.
+/// Replaces a file as [`replace`] does, and gives the new file to `owner`, a user and a group. The new file gets its owner before the
+/// rename, so that a link under the old name is not changed.
 pub fn replace_as(path: &Path, text: &[u8], mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     let (parent, name) = place(path)?;
     directory::make(parent, 0o755)?;
@@ -134,7 +135,7 @@ mod tests {
         assert!(matches!(read::<DurableState>(&path), Fact::Unknown(_)));
     }
 
-    /// Asserts that a FIFO in place of a file is refused. Without that check, the test would wait for ever.
+    /// Asserts that a FIFO in place of a file is refused. A read of the FIFO would wait for ever.
     #[test]
     fn what_would_make_a_reader_wait_is_unknown() {
         let dir = tempfile::tempdir().unwrap();

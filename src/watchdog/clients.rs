@@ -10,10 +10,10 @@ use nix::sys::socket::{getsockopt, sockopt};
 use super::core::{Event, Id, Peer};
 use crate::os::proc;
 
-/// The greatest number of reads from one client, before the other clients are read.
+/// The greatest number of reads from one client before the main loop reads the other clients.
 const READS: usize = 16;
 const CHUNK: usize = 4_096;
-/// The greatest number of connections that are accepted at once, before clients are read.
+/// The greatest number of connections that are accepted before the main loop reads the clients.
 const ACCEPTS: usize = 128;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Clients {
         self.listener.as_fd()
     }
 
-    /// Returns the clients' connections, in the order of their numbers.
+    /// Returns the clients' connections, in the order of their ids.
     pub(super) fn streams(&self) -> impl Iterator<Item = (Id, BorrowedFd<'_>)> {
         self.streams.iter().map(|(id, stream)| (*id, stream.as_fd()))
     }

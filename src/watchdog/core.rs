@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The greatest number of clients that are served at the same time.
 pub(super) const MOST_CLIENTS: usize = 100;
-/// The byte that a client sends last before it closes the connection, in order to leave cleanly.
+/// The last byte of a client that leaves cleanly. Closing the connection then does not end the feeding of the device.
 pub(super) const LEAVES: u8 = b'V';
 
 /// The number of a client's connection. No other connection in the life of this process has the same.
@@ -28,7 +28,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// An input of the multiplexer: a client, a signal or the time causes it.
+/// An input of the multiplexer, from a client, a signal or the clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Connected {
@@ -52,14 +52,14 @@ pub(super) enum Event {
     Starved,
 }
 
-/// An action that the main loop carries out for the core. Several are carried out in the order of the list.
+/// An action of the multiplexer, which the main loop carries out. It carries out several actions in the order of their list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// Create the directory that exists while there are clients.
+    /// Create the directory that exists while clients are connected.
     Mark,
-    /// Remove the directory that exists while there are clients.
+    /// Remove the directory that exists while clients are connected.
     Unmark,
-    /// Close a connection, because the client is not served.
+    /// Close the connection of a client that the multiplexer does not serve.
     Refuse(Id),
     /// Forget a connection, because it has ended.
     Forget(Id),
@@ -113,7 +113,7 @@ impl Mux {
         Self { client_timeout, reset_within, clients: BTreeMap::new(), ended: None, is_ending: false }
     }
 
-    /// Returns the actions that follow from `event` at the time `now`. A client that has been silent for too long first ends the feeding,
+    /// Returns the actions that follow from `event` at the time `now`. First ends the feeding if a client has been silent for too long,
     /// whatever the event is.
     pub(super) fn handle(&mut self, now: Duration, event: Event) -> Vec<Output> {
         let mut outputs = self.find_silent(now);

@@ -54,7 +54,7 @@ impl Feeder {
         Ok(Self { shared, end })
     }
 
-    /// Sets the deadline of the feeding; `None` removes it. After the feeding has ended this has no effect.
+    /// Sets the deadline until which the device is fed; `None` removes the deadline. Has no effect after the feeding has ended.
     pub(super) fn feed_until(&self, until: Option<Duration>) {
         let nanoseconds = until.map_or(NEVER, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER));
         self.shared.until.store(nanoseconds, Ordering::SeqCst);
@@ -81,7 +81,7 @@ impl Feeder {
         (self.shared.failures.load(Ordering::SeqCst), error)
     }
 
-    /// Writes `V`, closes the device and ends the thread. Once the feeding has ended, closes the device without `V` and fails.
+    /// Writes `V`, closes the device and ends the thread. If the feeding has ended before, closes the device without `V` and fails.
     pub(super) fn disarm(self) -> io::Result<()> {
         let (answer, answered) = mpsc::channel();
         let is_gone = |_| io::Error::other("the feeding thread has ended");
@@ -91,7 +91,8 @@ impl Feeder {
 }
 
 impl Shared {
-    /// Returns whether the device may be fed `now`, before its deadline. Once it may not, it may never be fed again.
+    /// Returns whether the device may be fed at the time `now`, which must be before the deadline. After the deadline the device is never
+    /// fed again.
     fn is_fed(&self, now: u64) -> bool {
         if now >= self.until.load(Ordering::SeqCst) {
             self.has_ended.store(true, Ordering::SeqCst);

@@ -45,7 +45,7 @@ struct Ready {
     clients: Vec<Id>,
 }
 
-/// The troubles that are already logged, so that they are not logged again each second.
+/// The failures that are already logged, so that the main loop does not log them each second.
 #[derive(Debug, Default)]
 struct Reported {
     failures: u64,
@@ -116,7 +116,8 @@ impl Server {
         }
     }
 
-    /// Collects the events from the inputs that are ready. The bytes of clients come first, because the check for silent clients follows.
+    /// Collects the events from the inputs that are ready. The clients' bytes come first, because handling an event also checks for silent
+    /// clients.
     fn events(&mut self, ready: &Ready, reported: &mut Reported) -> Vec<Event> {
         let mut events: Vec<Event> = ready.clients.iter().flat_map(|id| self.clients.read(*id)).collect();
         if ready.connections && !reported.is_deaf {
@@ -168,7 +169,7 @@ impl Server {
         }
     }
 
-    /// Writes the state file, and logs troubles that are new.
+    /// Writes the state file, and logs failures that are not logged yet.
     fn report(&self, reported: &mut Reported) {
         let (failures, error) = self.feeder.failures();
         if failures > 0 && reported.failures == 0 {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::paths::Paths;
 use super::state::{Served, State};
 
-/// The age of the state file from which its multiplexer counts as dead or hanging.
+/// The age from which a state file shows that its multiplexer is dead or hangs.
 const STALE: Duration = Duration::from_secs(5);
 
 /// The reason why the status of the multiplexer is not available.

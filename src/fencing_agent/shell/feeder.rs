@@ -22,13 +22,13 @@ use crate::base::json;
 use crate::fencing_agent::config::Watchdog;
 use crate::os::clock;
 
-/// Longest time to wait for the end of the feeding thread. `wdctl` in it may take 10 s.
+/// Longest time to wait for the end of the feeding thread. `wdctl`, which the thread runs, may take 10 s.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// Time limit of a write to `watchdog-mux`.
 const MUX_TIME: Duration = Duration::from_secs(2);
 /// Time for which the feeding thread sleeps while no watchdog is open.
 const IDLE: Duration = Duration::from_secs(60);
-/// Time-out of the device behind `watchdog-mux`, if its state file contains none.
+/// Time-out of the device behind `watchdog-mux`, if the state file of `watchdog-mux` contains none.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
 enum Order {
@@ -37,7 +37,7 @@ enum Order {
     /// An order to feed immediately, because the deadline has moved from the past into the future.
     Feed,
     /// An order to end the feeding thread, after all earlier orders. An open watchdog is closed without `V`, so that it stays armed. The
-    /// thread then sends the answer.
+    /// thread sends on the channel once it has done so.
     End(Sender<()>),
 }
 
@@ -140,7 +140,7 @@ struct Thread {
     programs: Programs,
     reports: UnboundedSender<Report>,
     open: Option<Backend>,
-    /// The time from which the watchdog is fed again, in nanoseconds since boot.
+    /// The time at which the watchdog is to be fed next, in nanoseconds since boot.
     next: u64,
 }
 
@@ -245,7 +245,7 @@ impl Thread {
         Ok((Backend::Mux(stream), report))
     }
 
-    /// Closes the connection to `watchdog-mux` without `V`. `watchdog-mux` then never feeds its device again.
+    /// Closes the connection to `watchdog-mux` without `V`. After that `watchdog-mux` never feeds its device again.
     fn close_mux(&mut self, why: String) {
         self.open = None;
         self.shared.is_open.store(false, Ordering::SeqCst);
@@ -281,7 +281,7 @@ pub(crate) fn is_socket(path: &std::path::Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sock")
 }
 
-/// Returns the time-out of the device behind `watchdog-mux`, from its state file `state`; `None` if it is not there.
+/// Returns the time-out of the device behind `watchdog-mux`, from its state file `state`; `None` if the file is missing or has none.
 pub(crate) fn mux_timeout(state: &std::path::Path) -> Option<Duration> {
     let text = crate::os::regular_file::text_of_at_most(state, 256 * 1024).ok()?;
     let state: serde_json::Value = json::from_text(&text).ok()?;

@@ -8,6 +8,7 @@ pub(crate) mod hub;
 pub(crate) mod messages;
 pub(crate) mod service;
 
-/// The path of the gRPC call `GetAll`. The next constant is the path of `StreamEvents`.
+/// The path of the gRPC call `GetAll`.
 const GET_ALL: &str = "/fencing.v1.Fencing/GetAll";
+/// The path of the gRPC call `StreamEvents`.
 const STREAM_EVENTS: &str = "/fencing.v1.Fencing/StreamEvents";

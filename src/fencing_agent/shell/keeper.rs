@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::place::Kept;
 use crate::fencing_agent::config::Members;
 
-/// The largest number of waiting writes. Further ones are dropped.
+/// The largest number of writes that wait for the disk. Further ones are dropped.
 const MOST: usize = 64;
-/// Longest time to wait for the last write at the end.
+/// Longest time to wait for the last write when the agent ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 enum Order {

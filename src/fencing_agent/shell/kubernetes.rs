@@ -19,7 +19,7 @@ use crate::os::clock;
 const WATCH: Duration = Duration::from_secs(240);
 /// Pause after the API server did not answer.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Pause before the Node is read again, after the API server refused to watch it from an old version on.
+/// Pause before the Node is read again, after the API server has refused a watch from an old resource version.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Shortest time between two lists of the group's Nodes.
 const LEAST_INTERVAL: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ type Thread = Box<dyn FnOnce(Config, UnboundedSender<Report>) + Send>;
 pub(crate) struct Kubernetes {
     reads: Sender<Duration>,
     lists: Sender<()>,
-    /// The time at which the watch of this node's Node last received anything, in nanoseconds since boot; 0 before.
+    /// The time at which the watch of this node's Node last received anything, in nanoseconds since boot; 0 if it never did.
     heard: Arc<AtomicU64>,
 }
 
@@ -82,8 +82,8 @@ fn send(reports: &UnboundedSender<Report>, told: Told) -> bool {
     reports.send(Report::Kubernetes(told)).is_ok()
 }
 
-/// Reads this node's Node for each request in `reads`, and reports whether the API server answered. Of several waiting requests only the
-/// newest is served, because an answer counts from the time of its request.
+/// Reads this node's Node for each request in `reads`, and reports whether the API server answered. If several requests wait, serves only
+/// the newest, because an answer counts from the time of its request.
 fn break_ties(asked: &Config, reads: &Receiver<Duration>, reports: &UnboundedSender<Report>) {
     let asked = Config { api_timeout: asked.api_timeout.min(READ), ..asked.clone() };
     while let Ok(first) = reads.recv() {
@@ -117,7 +117,7 @@ fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<
     }
 }
 
-/// Returns a warning with `words`, and stores it in `last`. Returns `None` if it is the same as the one in `last`.
+/// Returns a warning with the text `words`, and stores the text in `last`. Returns `None` if `last` has the same text.
 fn news(last: &mut Option<String>, words: String) -> Option<Told> {
     if last.as_ref() == Some(&words) {
         return None;
@@ -201,7 +201,7 @@ impl Follower {
         self.heard.store(clock::boot_nanoseconds(), Ordering::Relaxed);
     }
 
-    /// Reports the reasons for not using the watchdog, if `node` changes them. `None` is a deleted Node.
+    /// Reports the reasons for not using the watchdog if they differ from those reported before. `node` is `None` if the Node was deleted.
     fn look(&mut self, node: Option<&Node>) {
         if self.uid.is_none() {
             self.uid = node.map(|node| node.uid.clone());

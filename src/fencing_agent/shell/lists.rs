@@ -17,13 +17,13 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Remembers the present file of members as already read.
+    /// Records the present file of members as already read.
     pub(crate) fn new(config: &Config) -> Self {
         Self { last: config.members_file.as_deref().and_then(print) }
     }
 
-    /// Returns the configuration with the new list, once after each change of the file of members. An invalid list or a missing file is
-    /// an error, also once.
+    /// Returns the configuration with the new list of members, once after each change of the file. An invalid list or a missing file is an
+    /// error, which is also returned only once.
     pub(crate) fn changed(&mut self, config: &Config) -> Result<Option<Config>, Refusal> {
         let Some(file) = &config.members_file else { return Ok(None) };
         let found = print(file);

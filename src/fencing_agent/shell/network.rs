@@ -55,7 +55,7 @@ pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<UdpSocket>, Refusal> 
 #[derive(Debug)]
 pub(crate) struct Networks {
     sockets: Vec<AsyncFd<UdpSocket>>,
-    /// The network that is read first. It changes, so that no network delays the others.
+    /// The network that is read first. It changes with each read, so that no network delays the others.
     turn: usize,
 }
 
@@ -72,7 +72,7 @@ impl Networks {
         socket.get_ref().send_to(datagram, to).map(drop)
     }
 
-    /// Waits for a datagram. Returns its network and its length. Ignores the kernel's errors about datagrams that were sent before.
+    /// Waits for a datagram. Returns its network and its length. Ignores the kernel's errors about datagrams that this agent has sent.
     pub(super) async fn receive(&mut self, buffer: &mut [u8]) -> (usize, usize) {
         let Self { sockets, turn } = self;
         std::future::poll_fn(|context| {

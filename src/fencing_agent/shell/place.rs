@@ -29,7 +29,7 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The files that a boot must not delete, in their directory.
+/// The files that must survive a boot, with their directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     dir: PathBuf,
@@ -53,8 +53,8 @@ impl Kept {
         Dir::open(&self.dir)
     }
 
-    /// Returns the number of this start, and writes it to disk. The number is higher than all earlier ones. If the file was lost, the
-    /// wall clock ensures this.
+    /// Returns the number of this start, and writes it to disk. It is higher than the number of each earlier start. If the file was lost,
+    /// the wall clock ensures this, because a number is at least its seconds.
     pub(crate) fn take_number(&self) -> io::Result<u64> {
         let dir = self.open()?;
         let last: u64 = match dir.own_text(NUMBER, LIMIT) {
@@ -105,7 +105,7 @@ impl Kept {
     }
 }
 
-/// A file which shows that an agent opened the watchdog and has not disarmed it since. A boot deletes it.
+/// A file whose existence shows that an agent has opened the watchdog and not disarmed it. A boot deletes the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
     dir: PathBuf,
@@ -116,7 +116,7 @@ impl Armed {
         Self { dir: dir.to_owned() }
     }
 
-    /// Returns `None` if no earlier agent has left the watchdog running. Otherwise returns whether the watchdog has the magic close.
+    /// Returns `None` if no earlier agent has left the watchdog running; else whether the watchdog has the magic close.
     pub(crate) fn read(&self) -> Option<bool> {
         let text = Dir::open(&self.dir).and_then(|dir| dir.own_text(ARMED, LIMIT)).ok()?;
         Some(text.trim() == "magic close")

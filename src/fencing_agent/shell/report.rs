@@ -37,6 +37,6 @@ pub(crate) enum Told {
     Answered(Duration),
     /// The API server did not answer a read that was requested at this time since boot.
     Failed(Duration),
-    /// A warning for the log, about a condition that is new.
+    /// A warning for the log, about a condition that was not reported before.
     Warning(String),
 }

@@ -29,9 +29,9 @@ use crate::fencing_agent::config::Config;
 use crate::fencing_agent::core::{self, Agent, Change, ChangeKind, Event, MemberView, Name, Output, Snapshot};
 use crate::os::{clock, notify};
 
-/// Interval at which the state is written if it changed, and files are checked for changes.
+/// Interval at which the main loop writes the state if it changed, and checks files for changes.
 const TICK: Duration = Duration::from_secs(1);
-/// The number of datagrams that are read before clients and signals have their turn.
+/// The greatest number of datagrams that are read before the main loop handles clients and signals.
 const BATCH: usize = 256;
 
 /// The main loop, with everything that it needs.
@@ -127,7 +127,7 @@ impl Shell {
         }
     }
 
-    /// Passes a datagram, and those that arrived after it, to the core. Returns whether the agent must end.
+    /// Passes a datagram, and those that arrived after it, to the agent's pure core. Returns whether the agent must end.
     async fn receive(&mut self, network: usize, length: usize, buffer: &mut [u8]) -> bool {
         let (mut network, mut length) = (network, length);
         for _ in 0..BATCH {
@@ -163,7 +163,7 @@ impl Shell {
         false
     }
 
-    /// Passes a report of a thread to the core. Returns whether the agent must end.
+    /// Passes a report of a thread to the agent's pure core. Returns whether the agent must end.
     fn reported(&mut self, report: Report) -> bool {
         let device = self.config.watchdog.device.display().to_string();
         let event = match report {
@@ -191,7 +191,7 @@ impl Shell {
         self.handle(event)
     }
 
-    /// Passes `event` to the core, and carries out the outputs. Returns whether the agent must end.
+    /// Passes `event` to the agent's pure core, and carries out the outputs. Returns whether the agent must end.
     fn handle(&mut self, event: Event) -> bool {
         let draws = &mut self.work.draws;
         let outputs = self.agent.handle(now(), event, &mut || draws.next());
@@ -262,7 +262,7 @@ impl Shell {
         messages::Node { name: name.to_string(), addresses: named.collect(), prev_disconnect_time: lost_at.map(wall) }
     }
 
-    /// Applies the members of the configuration to the sealer and to the addresses. Returns their names.
+    /// Applies the members in the configuration: sets their addresses, and accepts datagrams only from them. Returns their names.
     fn list(&mut self) -> Vec<Name> {
         self.sealer.list(self.config.members.keys().map(String::as_str));
         let port = self.config.port;

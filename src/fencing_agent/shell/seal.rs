@@ -13,7 +13,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::os::secret::Secret;
 
-/// The first bytes of each datagram. Datagrams of memberlist begin with a byte below 16, or with 244.
+/// The first bytes of each sealed datagram. Datagrams of memberlist begin with a byte below 16, or with 244.
 const MAGIC: &[u8; 4] = b"TFA1";
 /// The salt of the key derivation, which separates these keys from other keys with the same secret.
 const SALT: &[u8] = b"tandem fencing-agent datagrams 1";
@@ -32,7 +32,7 @@ pub(crate) enum Dropped {
     Foreign,
     /// The sender is not in the list of members.
     Unlisted,
-    /// The seal does not fit: it has another key, group, receiver or network, or is damaged.
+    /// The datagram's authentication failed: it was sealed with another key, group, receiver or network, or is damaged.
     Seal,
     /// The datagram was received before, or is from an earlier start of the sender's agent.
     Replay,
@@ -52,7 +52,7 @@ impl Dropped {
 /// The identity of one start of a sender's agent: a number that rises with each start, and random bytes that no other start has.
 type Start = [u8; START];
 
-/// The keys and counters with which the datagrams of one group are sealed and opened.
+/// The keys and counters with which the datagrams of one group are encrypted and authenticated (sealed) and opened.
 #[derive(Debug)]
 pub(crate) struct Sealer {
     own: String,
@@ -212,7 +212,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Records `counter`, and returns whether it was not received before. A counter that is too old for the ring counts as received.
+    /// Records `counter`, and returns true if it was not received before. A counter that is too old for the ring counts as received.
     fn note(&mut self, counter: u64) -> bool {
         if counter.saturating_add(WINDOW) <= self.newest {
             return false;

@@ -54,7 +54,7 @@ pub(crate) struct Started {
     pub(crate) listener: std::os::unix::net::UnixListener,
 }
 
-/// Prepares everything that the agent needs, and starts its threads, but not the main loop. Must be called inside a tokio runtime.
+/// Prepares everything that the agent needs, and starts its threads. Does not start the main loop. Must be called inside a tokio runtime.
 pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     let Given { places, environment, service, signals } = given;
     for path in [&places.run_dir, &places.state_dir] {
@@ -156,7 +156,7 @@ pub(crate) fn check_watchdog(config: &Config, run_dir: &Path) -> Result<bool, Re
     Ok(examined.is_running().unwrap_or_else(|| Armed::in_dir(run_dir).read().is_some()))
 }
 
-/// Checks the watchdog as [`check_watchdog`] does. A device that is open in a running agent is no fault.
+/// Checks the watchdog as [`check_watchdog`] does. It is no fault if a running agent has the device open.
 pub(crate) fn check_watchdog_of_another(config: &Config, run_dir: &Path) -> Result<(), Refusal> {
     match check_watchdog(config, run_dir) {
         Err(Refusal::Device(OfTheDevice::Held { holder, .. })) if holder.name == "fencing-agent" => Ok(()),
@@ -190,8 +190,8 @@ mod tests {
     use super::*;
     use crate::fencing_agent::config::{EXAMPLE, Members};
 
-    /// Asserts that a start which cannot read its list of members uses the list that was last written to disk. Otherwise it could not
-    /// know the quorum.
+    /// Asserts that a start that cannot read its list of members uses the list that was last written to disk. Without a list the agent
+    /// would not know the quorum.
     #[test]
     fn a_list_that_cannot_be_read_is_the_last_one_that_was() {
         let dir = tempfile::tempdir().unwrap();

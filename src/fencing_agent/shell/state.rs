@@ -47,7 +47,8 @@ pub(crate) struct State {
     pub(crate) members: Vec<Member>,
 }
 
-/// A writer of the agent's state that skips unchanged states. A new file each second was a quarter of an idle agent's cost.
+/// A writer of the agent's state that skips unchanged states, because a new file each second took a quarter of an idle agent's processor
+/// time.
 #[derive(Debug)]
 pub(crate) struct Writer {
     /// The kernel's id of this boot.
@@ -60,7 +61,8 @@ impl Writer {
         Self { boot: proc::boot_id(), last: None }
     }
 
-    /// Writes the state immediately if it contains news. Otherwise writes it if the last write was [`QUIET`] ago.
+    /// Writes the state immediately if it differs in more than times and counts from the last one. Otherwise writes it if the last write
+    /// was [`QUIET`] ago.
     pub(crate) fn write(&mut self, state: State, dir: &Path) -> io::Result<()> {
         if self.last.as_ref().is_some_and(|last| !state.is_due(last)) {
             return Ok(());
@@ -98,7 +100,7 @@ impl State {
             || self.news() != last.news()
     }
 
-    /// Returns the state without the times, counts and round trips that change each second even on an idle node.
+    /// Returns the state without the times, counts and round trips, which change each second even on an idle node.
     fn news(&self) -> Self {
         let news = |member: &Member| Member { contacts: Vec::new(), round_trip: None, ..member.clone() };
         Self {

@@ -13,11 +13,11 @@ use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
 use crate::os::ofd_lock;
 
-/// The time for which a writer of an event waits for other writers. Each holds the lock for less than a millisecond. But Pacemaker may
-/// start many alert agents at once, and waits 30 s for each.
+/// The time for which a writer of an event waits for other writers. Each writer holds the lock for less than a millisecond, but Pacemaker
+/// may start many alert agents at once. It waits 30 s for each agent.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
-/// The number of bytes at the end of the file in which an event with the same cause is searched.
+/// The number of bytes at the end of the file in which the agent searches for an event with the same cause.
 const TAIL: u64 = 128 * 1024;
 /// The size in bytes above which a file of events is renamed to `.1`, whatever the numbers of its events are.
 const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
@@ -31,16 +31,16 @@ pub enum Error {
     File { path: String, source: io::Error },
 }
 
-/// The condition under which an event with an already known cause is not appended.
+/// The rule by which an event is appended or dropped if the file has an event with the same cause.
 #[derive(Clone, Copy, Debug)]
 pub enum Repeat<'a> {
-    /// An event with a known cause is never appended, because its cause happens only once.
+    /// An event is never appended if the file has one with the same cause, because the cause happens only once.
     Never,
-    /// An event with a known cause is dropped. It is appended again once an event of the same node has one of the reasons in `ends`, or
-    /// after `within` milliseconds. So a lasting state is reported once.
+    /// An event is dropped if the file has one with the same cause. It is appended after `within` milliseconds, or after an event of the
+    /// same node with one of the reasons in `ends`. So a lasting state is reported once.
     Until { ends: &'a [&'a str], within: u64 },
-    /// The event reports the end of a state. It is appended only if an event with this reason, the beginning, is newer than the last
-    /// reported end on the same node.
+    /// The event reports the end of a state, and the field is the reason of the event about its beginning. The event is appended only if
+    /// the node's newest beginning is newer than its newest reported end.
     After(&'a str),
 }
 
@@ -79,13 +79,12 @@ pub(super) fn append_within(
     Ok(true)
 }
 
-/// Returns the number of the event after the one with `number`. Begins again with 1 after [`HIGHEST`], which only another program can
-/// have written.
+/// Returns the number after `number`. After [`HIGHEST`], which only another program can have written, returns 1.
 fn next(number: u64) -> u64 {
     if number < HIGHEST { number + 1 } else { 1 }
 }
 
-/// Creates the directory of the events if it is missing. Root may need it before Pacemaker's user does.
+/// Creates the directory of the events if it is missing. Root may write there before Pacemaker's user does.
 pub fn make_directory(directory: &Path) -> Result<(), Error> {
     let failed = |source| Error::NoDirectory { directory: directory.display().to_string(), source };
     Place::made(directory).map(drop).map_err(failed)
@@ -104,8 +103,8 @@ fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
     }
 }
 
-/// Takes the lock for writers of events. It is a file of its own, because the file with the events is replaced. After `patience` returns
-/// without the lock, and two events may then have the same number.
+/// Takes the lock for writers of events. The lock is a separate file, because the file with the events is replaced. Returns without the
+/// lock after `patience`; two events may then have the same number.
 fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, Error> {
     let path = directory.join("events.lock");
     let failed = |source| Error::File { path: path.display().to_string(), source };

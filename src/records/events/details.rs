@@ -6,11 +6,13 @@ use serde::{Deserialize, Deserializer};
 
 use super::cut;
 
-/// The greatest number of details of one event. The next constants limit a name, a text and their sum in bytes, so that an event fits in
-/// one write.
+/// The greatest number of details of one event.
 const MOST: usize = 12;
+/// The longest name of a detail, in bytes.
 const NAME_LIMIT: usize = 32;
+/// The longest text of a detail, in bytes.
 const TEXT_LIMIT: usize = 300;
+/// The greatest sum of all names and texts of an event's details in bytes, so that the event fits into one write.
 const ALL_LIMIT: usize = 700;
 
 /// The details of an event: short texts for programs, by name.

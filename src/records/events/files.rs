@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The names of the present file of events and of the older one.
+/// The names of the file to which events are appended, and of the file that was in its place before.
 pub const FILES: [&str; 2] = ["events.jsonl", "events.jsonl.1"];
 
 /// Returns the path of the file to which events are appended.
@@ -10,7 +10,7 @@ pub(super) fn path(directory: &Path) -> PathBuf {
     directory.join("events.jsonl")
 }
 
-/// Returns the path of the older file of events.
+/// Returns the path of the file with the events before those of the present file.
 pub(super) fn older(directory: &Path) -> PathBuf {
     directory.join("events.jsonl.1")
 }

@@ -28,22 +28,24 @@ pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
 const MESSAGE_LIMIT: usize = 1500;
 /// The longest message of an event with details, in bytes.
 const MESSAGE_BESIDE_DETAILS: usize = 500;
-/// The longest cause of an event in bytes. `NODE_LIMIT` is that of a node's name.
+/// The longest cause of an event, in bytes.
 const CAUSE_LIMIT: usize = 500;
+/// The longest name of a node in an event, in bytes.
 const NODE_LIMIT: usize = 255;
 /// The greatest number of an event. Readers of JSON are exact only up to this number, so a line with a greater one is not read.
 const HIGHEST: u64 = 1 << 53;
-/// The number of events in a file before it becomes the older of two. At least so many are kept for a recipient that is down.
+/// The number of events after which a new file begins. The previous file stays, so that a recipient that was down receives at least this
+/// many.
 pub const KEPT: u64 = 10_000;
 
 /// The severity of an event, in the words of Kubernetes' events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
-    /// A recovery, or information only.
+    /// An event about a recovery, or for information only.
     Normal,
-    /// A start, a stop or a fencing.
+    /// An event about a start, a stop or a fencing.
     Warning,
-    /// A change to an unhealthy state.
+    /// An event about a change to an unhealthy state.
     Error,
 }
 
@@ -58,7 +60,8 @@ impl Type {
     }
 }
 
-/// An event on a node, for operators and monitoring. Its reason is that of OpenShift's etcd operator if the operator has one for it.
+/// An event on a node, for operators and monitoring. Its reason is the one that OpenShift's etcd operator uses for the same event, if there
+/// is one.
 ///
 /// Reading an event cleans its texts and checks its other fields ([`fields`]), because other programs may write the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +81,7 @@ pub struct Event {
     pub node: String,
     #[serde(deserialize_with = "fields::message")]
     pub message: String,
-    /// The cause of the event. Two events with the same cause report the same thing.
+    /// The cause of the event. Two events with the same cause report the same fact.
     #[serde(deserialize_with = "fields::cause")]
     pub cause: String,
     /// The details of the event for programs: short texts by name.
@@ -94,7 +97,7 @@ impl Event {
         Self { number: 0, time, kind, reason, node, message, cause, details: Details::new() }
     }
 
-    /// Adds details to the event. Omits details beyond the limits, and shortens the message to make room.
+    /// Adds details to the event. Omits details beyond the limits, and shortens the message to make room for details.
     #[must_use]
     pub fn with_details<'a>(self, details: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         let details = details::bounded(details.into_iter().map(|(name, text)| (name.to_owned(), text)));
@@ -145,18 +148,19 @@ pub mod reason {
     pub const HISTORIES_SPLIT: &str = "EtcdHistoriesSplit";
     /// The reason of an event: an operator gave up writes that the other node may have acknowledged.
     pub const GIVEN_UP: &str = "EtcdWritesGivenUp";
-    /// The reason of an event: a node gave up its data for the other node's data. The given-up data is kept, because its writes may exist
-    /// nowhere else.
+    /// The reason of an event: a node gave up its data for the other node's data. It stores the given-up data, because some writes may be
+    /// only there.
     pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
     /// The reason of an event: a voter's Machine is being deleted, and another machine of the control plane has no etcd member yet.
     pub const REPLACEMENT_DUE: &str = "MemberReplacementDue";
-    /// The reason of an event: another program has removed the agent's hook from a voter's Machine three times. The agent does not
-    /// restore it any more.
+    /// The reason of an event: another program has removed the agent's deletion hook from a voter's Machine three times. The agent no
+    /// longer restores the hook.
     pub const HOOK_GIVEN_UP: &str = "MachineHookGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
     /// The reason of an event: a fence device and the OpenShift Secret of its node have different values.
     pub const SECRET_DIFFERS: &str = "FencingSecretDiffers";
-    /// The reason of an event: the oldest events were dropped before a recipient received them, because the recipient was down for long.
+    /// The reason of an event: the oldest events were dropped before a recipient received them, because the recipient was down for a long
+    /// time.
     pub const LOST: &str = "TandemEventsLost";
     /// The reason of an event that the operator has sent by `tandem events test`.
     pub const TEST: &str = "TandemTest";

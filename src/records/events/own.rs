@@ -13,18 +13,18 @@ use crate::decide::reason::{Refusal, Wait};
 use crate::decide::{Effect, Reason};
 use crate::os::clock;
 
-/// The time for which an action waits for other writers of events. It is short, because an action has more important work.
+/// The time for which an action of the agent waits for other writers of events. It is short, because an action has more important work.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The milliseconds within which a second event about the same state is dropped.
 const ONE_CHANGE: u64 = 10 * 60 * 1000;
-/// The milliseconds in a day. A refusal that lasts is reported again after this time.
+/// The milliseconds in a day. A refusal that lasts longer is reported again after each day.
 const A_DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// An event, and the condition under which a repeated one is dropped.
 type Told = (Event, Repeat<'static>);
 
-/// Returns the event about an `effect` that was performed on `node`; `None` if it needs none. A sole voter is an error, except in a new
-/// cluster, which begins with one voter.
+/// Returns the event about an `effect` that was performed on `node`; `None` if the effect needs no event. A sole voter is an error, except
+/// in a new cluster, which begins with one voter.
 pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) -> Option<Told> {
     let told =
         |kind, reason, message, ends| (state(node, kind, reason, message), Repeat::Until { ends, within: ONE_CHANGE });
@@ -62,10 +62,11 @@ pub fn of_leader(node: &str, etcd: &Etcd) -> Told {
 #[derive(Clone, Debug, Default)]
 pub struct GivenUp {
     pub path: String,
-    /// The newest revision that both nodes' data are known to share. `last` is the last revision of the given-up data.
+    /// The newest revision that the data of both nodes is known to share; `None` if it is unknown.
     pub fork: Option<u64>,
+    /// The last revision of the given-up data; `None` if it is unknown.
     pub last: Option<u64>,
-    /// The node that had the data that is used instead.
+    /// The node with the data that the cluster uses instead of the given-up data.
     pub kept: Option<String>,
 }
 
@@ -85,8 +86,8 @@ impl GivenUp {
     }
 }
 
-/// Returns the event about data that this node gave up when it joined the other node's history, and keeps permanently. The event has the
-/// last position in the data, and the position where the histories diverged.
+/// Returns the event about data that this node gave up for the other node's data, and stores permanently. The event has the last position
+/// in the data, and the position where the two nodes' data diverged.
 pub fn of_given_up_history(node: &str, evidence: &Evidence, because: &Reason, given_up: GivenUp) -> Option<Told> {
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
     let ends = LogPosition { term: history.last_term, index: history.last_index };
@@ -108,7 +109,7 @@ fn reach(LogPosition { term, index }: LogPosition) -> String {
     format!("term {term} index {index}")
 }
 
-/// Returns the event about `tandem confirm-recovery` on `node`. With it the operator (`who`) gave up the writes that the node `lost` took
+/// Returns the event about `tandem confirm-recovery` on `node`, by which the operator `who` gave up the writes that the node `lost` took
 /// after `position`.
 pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
     let position = reach(position);
@@ -120,8 +121,8 @@ pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> 
 }
 
 /// Returns the event "two voters again" if `etcd` on `node` has two voters. Only the node that was the sole voter emits it, because only
-/// this node has emitted the event "alone". `was_sole` is true if the agent remembers that. After a reboot the node's stored events show
-/// it.
+/// that node has emitted [`reason::ALONE`]. `was_sole` is true if the agent knows that from this boot. Otherwise the node's stored events
+/// show it.
 pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<Told> {
     etcd.filter(|etcd| etcd.is_voter_with_leader() && etcd.is_redundant())?;
     let event = state(node, Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned());
@@ -140,7 +141,7 @@ fn state(node: &str, kind: Type, reason: &str, message: String) -> Event {
 
 /// Returns the event about an action that the agent refused on `node`; `None` if it was not refused.
 pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> {
-    /// The reasons of events after which a lasting refusal is reported again.
+    /// The reasons of events after which a refusal that continues is reported again.
     const OVER: &[&str] = &[reason::ALONE, reason::REDUNDANT, reason::RESOURCE_STARTED];
     let (Reason::Refused { refusal, .. } | Reason::Waiting(Wait::BeforeFailing { refusal, .. })) = because else {
         return None;
@@ -152,8 +153,8 @@ pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> 
     Some((event, Repeat::Until { ends: OVER, within: A_DAY }))
 }
 
-/// Adds the last positions and revisions of both nodes' data to an event about two histories. Returns any other event unchanged.
-/// `revision` reads this node's last revision, and is called only if it is needed.
+/// Adds the last positions and revisions of both nodes' data to an event about diverged data. Returns any other event unchanged. `revision`
+/// reads this node's last revision, and is called only if it is needed.
 pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl FnOnce() -> Option<u64>) -> Option<Told> {
     let (event, repeat) = told?;
     if event.reason != reason::HISTORIES_SPLIT {
@@ -264,8 +265,8 @@ mod tests {
         );
     }
 
-    /// Asserts that only the node that was the sole voter reports two voters again, once for each time. The other node may observe two
-    /// voters earlier or later.
+    /// Asserts that only the node that was the sole voter emits "two voters again", and only once for each time as the sole voter. The
+    /// other node may observe two voters earlier or later.
     #[test]
     fn two_voters_are_told_of_once_by_the_node_that_was_alone() {
         let [survivor, returned] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -295,8 +296,8 @@ mod tests {
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
-    /// Asserts that a node that remembers its time as sole voter needs no stored event of it. After days of failed fencing, newer events
-    /// may hide that event.
+    /// Asserts that a node emits "two voters again" without a stored event if the agent knows that the node was the sole voter. After days
+    /// of failed fencing, newer events may hide the stored one.
     #[test]
     fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
         let dir = tempfile::tempdir().unwrap();

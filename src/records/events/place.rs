@@ -55,7 +55,7 @@ impl Place {
         Ok(Self { directory, owner: (metadata.uid(), metadata.gid()) })
     }
 
-    /// Returns a path to the file `name` that leads through the open directory, even if the directory was renamed.
+    /// Returns a path to the file `name` that leads through the open directory. It is valid even if the directory was renamed.
     pub(super) fn at(&self, name: &Path) -> PathBuf {
         proc::open_file(&self.directory).join(name.file_name().unwrap_or_default())
     }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     }
 
-    /// Asserts that a directory that replaces the opened one gets no file. Pacemaker's user can replace the directory at any moment.
+    /// Asserts that a directory that takes the opened one's place gets no file. Pacemaker's user can replace the directory at any moment.
     #[test]
     fn another_directory_in_its_place_gets_nothing_of_what_was_begun() {
         let dir = tempfile::tempdir().unwrap();

@@ -74,8 +74,8 @@ pub struct Follower {
     seen: Option<Seen>,
 }
 
-/// The event that a [`Follower`] has read last. The cause, if it is known, is compared as well as the number. Another program's line may
-/// have the number of a later event.
+/// The event that a [`Follower`] has read last. The cause is `None` if only the number is known. It is compared, too, because a line of
+/// another program may have the number of a later event.
 #[derive(Clone, Debug)]
 struct Seen {
     number: u64,
@@ -108,8 +108,8 @@ impl Follower {
         Ok(events)
     }
 
-    /// Returns those of `events` that come after the event that was read last. If that event is no longer stored, returns those with a
-    /// greater number. If the numbers have restarted, returns all.
+    /// Returns the events in `events` that come after the event that was read last. If that event is no longer stored, returns the events
+    /// with a greater number. If the numbers have restarted, returns all events.
     fn unseen(&self, mut events: Vec<Event>, newest: u64) -> Vec<Event> {
         let Some(seen) = &self.seen else { return events };
         match events.iter().rposition(|event| seen.is(event)) {

@@ -66,8 +66,8 @@ fn a_client_is_marked_and_unmarked_once_the_last_one_has_left() {
     assert_eq!(acts(&mux.handle(seconds(4), joined(3))), [Output::Mark]);
 }
 
-/// Asserts that only the last byte decides: a client that sends `V` and then another byte has not left cleanly. This is a promise of the
-/// protocol.
+/// Asserts that only the last byte decides: a client that sends `V` and then another byte has not left cleanly. The protocol promises this
+/// to clients.
 #[test]
 fn only_a_last_byte_of_v_is_a_leave() {
     for (sent, is_clean) in
@@ -228,7 +228,7 @@ fn a_client_that_dies_during_the_end_is_no_leave() {
     assert_eq!(acts(&mux.handle(seconds(3), Event::Terminate)), []);
 }
 
-/// Asserts that a time that does not advance, or goes back, neither ends nor prolongs the feeding.
+/// Asserts that a time that does not advance, or goes back, neither ends nor prolongs the feeding of the device.
 #[test]
 fn a_time_before_the_last_one_ends_nothing() {
     let mut mux = with_client(1_000);

@@ -15,7 +15,7 @@ use super::{GET_ALL, STREAM_EVENTS};
 /// Time limit of connecting and of `GetAll`. A stream of events has none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The reason why a running agent did not answer.
+/// The reason why the client got no answer from a running agent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unserved {
     #[error("the agent cannot be reached at {socket} ({why}): 'systemctl status fencing-agent'")]

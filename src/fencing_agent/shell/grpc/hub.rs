@@ -11,7 +11,7 @@ use tonic::codegen::tokio_stream::Stream;
 
 use super::messages::{AllNodes, Event, Node};
 
-/// The largest number of events that a client has not received yet. A slower client is disconnected.
+/// The largest number of events that a client may have left unread. A client with more is disconnected.
 const BEHIND: usize = 1_024;
 
 /// The member list for local clients, and the clients that subscribe to its events. Clones share the same data.
@@ -48,7 +48,7 @@ impl Hub {
         inner.subscribers.retain(|(sender, _)| !sender.is_closed());
     }
 
-    /// Ends the streams of all subscribers, and those that are opened later.
+    /// Ends the streams of all subscribers, and any stream that is opened later.
     pub(crate) fn end(&self) {
         let mut inner = self.inner();
         inner.has_ended = true;

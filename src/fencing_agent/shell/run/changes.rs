@@ -7,8 +7,8 @@ use crate::fencing_agent::core::Event;
 use crate::fencing_agent::shell::report::Told;
 
 impl Shell {
-    /// Passes the reasons for not using the watchdog to the core if they have changed. They come from the disable file and from this
-    /// node's Node. Passes nothing before the API server has shown the Node. Returns whether the agent must end.
+    /// Passes the reasons for not using the watchdog to the agent's pure core if they have changed. They come from the disable file and
+    /// from this node's Node. Passes nothing before the API server has shown the Node. Returns whether the agent must end.
     pub(super) fn maintain(&mut self) -> bool {
         let of_node = match (&self.kubernetes, &self.work.of_node) {
             (None, _) => Vec::new(),
