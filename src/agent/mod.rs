@@ -53,7 +53,7 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     }
 }
 
-/// Performs Pacemaker's request within its time-out, and records its decisions in the directory `decisions`.
+/// Performs Pacemaker's request within its time-out, and records the agent's decisions in the directory `decisions`.
 pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
     let volatile = env.volatile_dir();
     if let Err(error) = volatile::settle(&volatile, env.resource()) {

@@ -41,7 +41,7 @@ impl<T> Fact<T> {
         self.and_then(|value| Fact::Known(into(value)))
     }
 
-    /// Returns `next` of a known value. Returns a fact without a value unchanged.
+    /// Returns the result of `next` for a known value. Returns a fact without a value unchanged.
     pub fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Known(value) => next(value),

@@ -99,8 +99,8 @@ impl Contest {
         self.delay *= 2;
     }
 
-    /// Returns once this node may reset the target. This node's mark sessions (see [`Contest`]) are then open on the BMCs. Fails if the
-    /// action's time is not sufficient.
+    /// Returns once this node may reset the target. The sessions that announce its reset (see [`Contest`]) are then open on the BMCs. Fails
+    /// if the action's time is not sufficient.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();
         while !self.is_won {

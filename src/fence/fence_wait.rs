@@ -12,7 +12,7 @@ use crate::os::clock::Deadline;
 
 /// The time limit for the answer of Pacemaker's local attribute manager. Without an answer the action does not wait.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The part of an action's time that the wait must leave for the reset and its proof.
+/// The part of an action's time that must remain after the wait, for the reset and for proving the system off.
 const AFTER_WAIT: Duration = Duration::from_secs(20);
 /// The longest wait in seconds, whatever the attribute's value is.
 const LONGEST: u64 = 300;

@@ -57,7 +57,7 @@ impl Value {
 pub const DYNAMIC: &str = "dynamic";
 /// The actions that may be named as an argument without `-o`, because they change nothing.
 const HARMLESS_WORDS: &[&str] = &["metadata", "meta-data", "manpage"];
-/// The number of remarks that are kept. The rest is dropped, because an input could cause any number.
+/// The greatest number of remarks about unknown options that the agent stores. An input could cause any number.
 const REMARKS: usize = 20;
 
 impl Given {

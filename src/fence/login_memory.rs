@@ -33,7 +33,7 @@ pub(super) struct Memory {
     pub(super) at: u64,
 }
 
-/// A file in `/run` that remembers the last logins at one BMC, with its contents.
+/// A file in `/run` with the results of the last logins at one BMC.
 #[derive(Clone, Debug)]
 pub(super) struct Remembered {
     path: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// Reads the file that remembers the logins at the BMC at `address`. Without a readable file nothing is remembered.
+    /// Reads the file with the results of the last logins at the BMC at `address`. A missing or unreadable file counts as empty.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }

@@ -21,33 +21,34 @@ use crate::os::regular_file;
 use crate::os::uuid;
 use crate::records::bmc_note::{self, BmcNote, FencingNote};
 
-/// The time for which an action waits until its notes (a file for each system, read by `tandem status`) are written. A hanging directory
-/// must not delay the action longer.
+/// The time for which an action waits until its notes are written: files about systems (see [`BmcNote`]), which `tandem status` reads. A
+/// hanging directory must not delay the action longer.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The greatest number of notes in the directory. Before one more is written, the oldest is deleted.
+/// The greatest number of notes (see [`BmcNote`]) in the directory. Before one more is written, the oldest is deleted.
 const FILES: usize = 32;
-/// The greatest length of a text from the BMC in a note, in characters.
+/// The greatest length of a text from the BMC in a note (see [`BmcNote`]), in characters.
 const WORDS: usize = 100;
-/// The greatest length of a failure's text in a note, in characters. The agent itself writes that text.
+/// The greatest length of a failure's text in a note (see [`BmcNote`]), in characters. The agent itself writes that text.
 const SENTENCE: usize = 500;
-/// The greatest number of reset types in a note. The Redfish standard has fewer.
+/// The greatest number of reset types in a note (see [`BmcNote`]). The Redfish standard has fewer.
 const TYPES: usize = 32;
-/// The age from which a half-written file counts as one of a killed agent, and is removed.
+/// The age from which an incomplete file counts as one of a killed agent, and is removed.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// A note about one system, with the facts by which the agent finds an earlier note of the same system.
+/// A note about one system (see [`BmcNote`]), with the facts by which the agent finds an earlier note of the same system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub note: BmcNote,
-    /// True if the BMC had the system. The note then has the system's path as its name.
+    /// True if the BMC had the system. The system's path then identifies the system in the note.
     found: bool,
-    /// True if the note comes from a power action. The power action's result is then added to the facts that the last monitor recorded.
+    /// True if the note is about a power action. The agent then adds the result to the facts that the last monitor recorded.
     adds: bool,
     /// The UUID that the system must have; `None` if it is not configured.
     uuid: Option<String>,
 }
 
-/// Returns the notes of a power action that begins, one for each system. Until the action ends, `tandem status` reports it as under way.
+/// Returns a note (see [`BmcNote`]) for each system of a power action that begins. From it `tandem status` reports the action as under way
+/// until it ends.
 pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     if !config.action.switches_off() {
         return Vec::new();
@@ -65,7 +66,8 @@ pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     config.systems.iter().map(of_system).collect()
 }
 
-/// Returns the notes of an action that has taken the time `took` so far. Only a monitor and a power action that switches off have notes.
+/// Returns the notes (see [`BmcNote`]) of an action that has taken the time `took` so far. Only a monitor and a power action that switches
+/// off have notes.
 pub(super) fn of(
     config: &Config,
     bmc: Option<&Bmc>,
@@ -140,8 +142,8 @@ pub(super) fn of(
     seen.hosts.iter().map(of_host).collect()
 }
 
-/// Returns `notes` without a failed monitor that an operator has run by hand, because its options may differ from those of the fence
-/// device.
+/// Returns `notes` without those about a failed monitor that an operator has run by hand, because its options may differ from those of the
+/// fence device.
 pub(super) fn of_the_device(mut notes: Vec<Noted>, under_fencer: bool) -> Vec<Noted> {
     notes.retain(|noted| under_fencer || noted.adds || noted.note.failure.is_none());
     notes
@@ -151,7 +153,8 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns a power state for a note: On and Off in the standard's words, and any other state in the BMC's own.
+/// Returns the text for a power state in a note (see [`BmcNote`]): On and Off in the standard's words, and any other state in the BMC's
+/// own.
 fn power(power: &Power) -> Option<&str> {
     match power {
         Power::Known(PowerWord::On, _) => Some("On"),
@@ -171,8 +174,8 @@ fn called(pointer: &Pointer) -> String {
     }
 }
 
-/// Stores `notes` in `directory`. Creates the directory if its parent exists, or together with all parents if `makes_all` is true. Waits
-/// only briefly: if the disk hangs, the notes are written later or never.
+/// Writes the files of `notes` to `directory`. Creates the directory if its parent exists, or together with all parents if `makes_all` is
+/// true. Waits only briefly: if the disk hangs, the notes are written later or never.
 pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     if notes.is_empty() {
         return;
@@ -186,7 +189,7 @@ pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     let _ = waits.recv_timeout(PATIENCE);
 }
 
-/// Writes `notes`, without a time limit.
+/// Writes the files of `notes` to `directory`, without a time limit.
 pub(super) fn write_all(directory: &Path, notes: &[Noted], makes_all: bool) {
     for noted in notes {
         if let Err(error) = write(directory, noted, makes_all) {
@@ -234,8 +237,8 @@ fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Opti
     }
 }
 
-/// Finds the earlier note of a system that was not found now: the note with the system's UUID, or with a path that ends in the system's
-/// name. If neither is known, returns the only note of this BMC.
+/// Returns the earlier note (see [`BmcNote`]) of a system that was not found now: the note with the system's UUID, or with a path that ends
+/// in the system's name. If neither is known, returns the only note of this BMC.
 fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     let mut found = all(directory);
     found.retain(|note| note.address == noted.note.address && note.at > 0);
@@ -249,7 +252,7 @@ fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     if found.len() == 1 { found.pop() } else { None }
 }
 
-/// Returns every readable note in `directory`.
+/// Returns every note (see [`BmcNote`]) in `directory` that can be read.
 pub fn all(directory: &Path) -> Vec<BmcNote> {
     files(directory).into_iter().filter_map(|path| read(&path)).collect()
 }
@@ -263,7 +266,7 @@ fn read(path: &Path) -> Option<BmcNote> {
     serde_json::from_slice(&regular_file::read_at_most(path, bmc_note::LIMIT).ok()?).ok()
 }
 
-/// Deletes the oldest note if there are [`FILES`] notes, because notes of removed devices would otherwise stay for ever.
+/// Deletes the oldest file in `directory` if there are [`FILES`] files, because files about removed devices would otherwise stay for ever.
 fn make_room(directory: &Path, path: &Path) {
     let files = files(directory);
     if files.len() < FILES || files.iter().any(|one| one == path) {
@@ -275,8 +278,8 @@ fn make_room(directory: &Path, path: &Path) {
     }
 }
 
-/// Replaces a note by a new one, without syncing it to disk, because a disk that hangs must not delay a fencing. If a power cut loses the
-/// note, the next monitor writes it again.
+/// Replaces the file at `path` without syncing it to disk, because a disk that hangs must not delay a fencing. If a power cut loses the
+/// file, the next monitor writes it again.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let begin = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);

@@ -28,7 +28,7 @@ use crate::adapters::redfish::resource::Power;
 /// The goal of a phase, which is a part of an action. A reboot has two phases: Off and On.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// The goal of reading the power state.
+    /// The goal of an action that only reads the power state.
     Know,
     Off,
     On,
@@ -36,7 +36,7 @@ pub enum Goal {
     Cycle,
 }
 
-/// An event in a phase of an action: the outcome of a request to the BMC.
+/// An event in a phase (a part of an action): the result of a request to the BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The result of reading the system: its power state, and the time of its last reset if it reports that. A system that is certainly
@@ -106,7 +106,7 @@ pub struct Plan {
     pub limits: Limits,
 }
 
-/// The next step in a phase of an action.
+/// The next step in a phase, which is a part of an action such as switching off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceStep {
     /// Read the power state, at the time in the field or later.

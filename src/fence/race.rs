@@ -271,7 +271,7 @@ impl Race {
         self.step = RaceStep::Wait(Pause::Poll);
     }
 
-    /// Returns the step that follows from the lists of both BMCs.
+    /// Returns the next step of the fence race, which follows from the lists of sessions of both BMCs.
     fn decide(self) -> RaceStep {
         let proven = self.target.mark == Mark::Proven && self.own.mark == Mark::Proven;
         match (self.target.rival || self.own.rival, self.preferred) {

@@ -58,7 +58,8 @@ pub fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Reads a text that [`replace_and_link`] has written. If it has written none, reads the file `name` in `location` itself.
+/// Reads the agent's text `name` in its own directory in `location`, which [`replace_and_link`] has written. If that has written none,
+/// reads the file `name` in `location`.
 pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
     let own = opened(location.try_clone()?)?;
     match own.own_text(name, limit) {

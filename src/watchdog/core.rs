@@ -131,8 +131,8 @@ impl Mux {
         outputs
     }
 
-    /// Returns the time until which the device is fed if no client sends a byte. Returns `None` without clients, because the device is
-    /// then fed as long as the process lives.
+    /// Returns the time until which the device is fed if no client sends a byte. Returns `None` without clients, because the device is then
+    /// fed without a limit.
     pub(super) fn fed_until(&self) -> Option<Duration> {
         if self.ended.is_some() {
             return Some(Duration::ZERO);

@@ -12,7 +12,7 @@ pub enum Error {
     Io {
         /// The operation that failed, e.g. `reading`.
         action: &'static str,
-        /// Path of the file or directory.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
@@ -20,22 +20,22 @@ pub enum Error {
     /// The files are intact, but contain something that this version of Tandem cannot read.
     #[error("{} holds {what}, which this version of tandem cannot read: upgrade tandem", path.display())]
     Unsupported {
-        /// Path of the file.
+        /// Path of the file that Tandem cannot read.
         path: PathBuf,
-        /// The unknown part of the file, e.g. a record type.
+        /// The part of the file that Tandem does not know, e.g. a record type.
         what: String,
     },
     /// etcd's database is damaged, or of an unknown format.
     #[error("the database {} cannot be read: {why}", path.display())]
     Database {
-        /// Path of the database.
+        /// Path of the database that cannot be read.
         path: PathBuf,
         why: String,
     },
     /// Files of the data dir appeared and disappeared while they were read. Only a running etcd does that.
     #[error("{} changed on every attempt to read it: etcd is writing there; try again", path.display())]
     Changing {
-        /// Path of the data dir.
+        /// Path of the data dir that changed while it was read.
         path: PathBuf,
     },
     /// A change was requested while an etcd process has the data dir's files locked.
@@ -50,7 +50,7 @@ pub enum Error {
         dir.display(), member.display()
     )]
     Mounted {
-        /// Path of the data dir.
+        /// Path of the data dir in which `member` cannot be renamed.
         dir: PathBuf,
         member: PathBuf,
         source: io::Error,
@@ -58,7 +58,7 @@ pub enum Error {
     /// The requested change is unsafe for the contents of this data dir.
     #[error("{} {why}", path.display())]
     Refused {
-        /// Path of the data dir, or of data that was moved aside.
+        /// Path of the data dir, or of a renamed `member`, for which the change was refused.
         path: PathBuf,
         /// The reason for the refusal, and what the operator can do instead.
         why: String,

@@ -14,7 +14,7 @@ use prost::bytes::Bytes;
 pub(super) enum Reading {
     /// etcd would start from this data.
     Whole(Box<Whole>),
-    /// etcd would not start from this data, for this reason.
+    /// etcd would not start from this data. The text is the reason.
     Broken(String),
 }
 

@@ -101,7 +101,7 @@ struct Input {
 pub(super) enum Stop {
     /// The last WAL file ends in an incomplete record. The text describes it, and what etcd does about it.
     Torn(String),
-    /// etcd does not start from this WAL, for this reason.
+    /// etcd does not start from this WAL. The text is the reason.
     Damaged(String),
     /// An I/O error occurred, or the WAL has an unknown format.
     Failed(Error),

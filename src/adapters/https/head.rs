@@ -24,7 +24,7 @@ enum Part {
 #[derive(Debug, Default)]
 pub(super) struct HeadFilter {
     part: Part,
-    /// The beginning of a line that is still incomplete.
+    /// The received part of a line that is not complete.
     line: Vec<u8>,
     /// The number of bytes of the present answer's head that have arrived.
     seen: usize,
@@ -41,7 +41,7 @@ impl HeadFilter {
         self.part == Part::Body && self.line.is_empty()
     }
 
-    /// Returns the number of bytes of a line that is still incomplete.
+    /// Returns the number of bytes of the incomplete line that the filter has not passed on.
     pub(super) fn waiting(&self) -> usize {
         self.line.len()
     }

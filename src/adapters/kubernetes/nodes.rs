@@ -279,7 +279,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// Returns the beginning of a text from the server, without control characters.
+/// Returns the first characters of a text from the server, without control characters.
 fn short(text: &str) -> String {
     const LONGEST: usize = 300;
     text.chars().filter(|character| !character.is_control()).take(LONGEST).collect()

@@ -27,8 +27,7 @@ const HOST: &str = "/metadata/annotations/metal3.io~1BareMetalHost";
 /// The prefixes of the names of a node's certificates. As soon as there is a Node of that name, the etcd operator creates the certificates.
 const CERTIFICATES: [&str; 3] = ["etcd-peer-", "etcd-serving-", "etcd-serving-metrics-"];
 const JOBS_OF_A_NODE: [&str; 2] = ["tnf-auth-job-", "tnf-after-setup-job-"];
-/// The greatest number of times that objects with one path are saved and deleted. After that, a client that recreates the object
-/// is left alone.
+/// The greatest number of times that the object at one path is saved and deleted. If another client then creates it anew, the object stays.
 const ROUNDS: usize = 2;
 /// The initial size in bytes of the buffer for an object. Most objects are smaller, so that the buffer does not grow and leave
 /// copies.

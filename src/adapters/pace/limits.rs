@@ -10,7 +10,7 @@ use crate::adapters::pace::Question;
 pub struct Limits {
     /// The limit of `cibadmin`. If it times out, the addresses of the etcds come from the CIB on this node's disk.
     pub cib: Duration,
-    /// The limit of `crm_mon`, which asks the CIB's manager and the fencer.
+    /// The limit of `crm_mon`, which queries the CIB's manager and the fencer.
     pub crm_mon: Duration,
     /// The limit of `corosync-quorumtool`.
     pub quorum: Duration,

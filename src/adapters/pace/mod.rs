@@ -31,8 +31,8 @@ pub enum Question {
     Check,
     /// A request that changes etcd's members.
     Members,
-    /// A whole run of a vote proxy, which votes in place of a dead member. A run that takes a tenth of the floor (see
-    /// [`Question::floor`]) is already a long one.
+    /// A whole run of a vote proxy, which votes in place of a dead member. A usual run takes less than a tenth of the least limit (see
+    /// [`Question::floor`]).
     #[serde(rename = "stand_in")]
     VoteProxy,
     /// A confirmed read or a write through this node's etcd, after this etcd has become the only voter.

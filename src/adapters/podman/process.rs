@@ -71,7 +71,8 @@ struct Recorded {
     ended: bool,
 }
 
-/// Records at `path` that the process of etcd's container has the number `pid`. Later calls find it in `/proc`, without podman.
+/// Writes to the file at `path` that the process of etcd's container has the number `pid`. Later actions find the process in `/proc`,
+/// without podman.
 pub fn remember(path: &Path, pid: i32) {
     if let Some(process) = Process::of(pid) {
         record(path, Recorded { process, ended: false });
@@ -89,12 +90,12 @@ fn recorded(path: &Path) -> Option<Recorded> {
     recorded.known().copied()
 }
 
-/// Returns the process that is recorded at `path`; `None` if it is not alive or none is recorded.
+/// Returns the process of etcd's container from the file at `path`; `None` if the process is not alive, or if the file has none.
 pub fn remembered(path: &Path) -> Option<Process> {
     recorded(path).map(|recorded| recorded.process).filter(|process| process.is_alive())
 }
 
-/// Ends the process that is recorded at `path`. Returns whether it was alive and has ended now.
+/// Ends the process of etcd's container from the file at `path`. Returns whether the process was alive and has ended now.
 pub fn end_remembered(path: &Path, grace: Duration) -> bool {
     let Some(process) = remembered(path) else { return false };
     let gone = process.end(grace);
@@ -104,12 +105,12 @@ pub fn end_remembered(path: &Path, grace: Duration) -> bool {
     gone
 }
 
-/// Returns whether a stop of this agent has ended the process that is recorded at `path`.
+/// Returns whether a stop of this agent has ended the process of etcd's container in the file at `path`.
 pub fn was_ended(path: &Path) -> bool {
     recorded(path).is_some_and(|recorded| recorded.ended && !recorded.process.is_alive())
 }
 
-/// Deletes the record at `path`, because the container is about to have another process.
+/// Deletes the file at `path` with the process of etcd's container, because the container is about to have another process.
 pub fn forget(path: &Path) {
     // A record that cannot be deleted is of a process that has ended.
     let _ = fs::remove_file(path);
@@ -126,9 +127,10 @@ pub fn a_pod_has_open(data_dir: &Path) -> bool {
 }
 
 /// Finds the process of the container `id`, by the cgroup of each process. `pid` is the container's first process as podman reports it.
+/// Returns `Absent` if no process of the container is alive.
 ///
-/// Returns `NotAsked` if no process is in the container's cgroup, podman created no cgroup, and the process `pid` has its own root
-/// directory: that process may be the container's. Returns `Absent` if no process of the container is alive.
+/// Without a cgroup of the container, the process `pid` may be the container's if it has its own root directory. The result is then
+/// `NotAsked`.
 pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     let inside = in_container(id);
     if let Some(first) = inside.iter().find(|inside| **inside == pid).or(inside.first()) {

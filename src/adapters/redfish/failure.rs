@@ -16,13 +16,14 @@ pub enum FailureKind {
     /// The BMC is temporarily not available (429, 5xx), or asks for a retry in its answer. `retry_after` is the time until that retry:
     /// zero if the BMC names none. It is `None` if the BMC does not ask for a retry.
     Busy { retry_after: Option<Duration> },
-    /// The BMC refused the credentials, in a second attempt as well.
+    /// The BMC refused the credentials at the first and at the second attempt.
     Unauthorised,
     /// The account may not do this because of its privileges, a licence, or a password that must be changed first.
     Forbidden,
     /// The BMC does not have the resource.
     Missing,
-    /// The request is not possible in the present power state, or that state is already reached. Reading the power state shows which.
+    /// The request is not possible in the present power state, or the system is already in the wanted state. Reading the power state shows
+    /// which is true.
     WrongState,
     /// The BMC does not know the reset type.
     ValueRefused,

@@ -26,7 +26,7 @@ const EXPANDED: &str = "?$expand=.";
 /// requests.
 const WORTH_EXPANDING: usize = 2;
 
-/// The account that opens mark sessions (see [`MarkBoard`]), with its possible passwords.
+/// The account that opens the sessions of the fence race (see [`MarkBoard`]), with its possible passwords.
 #[derive(Clone, Debug)]
 pub struct MarkLogin {
     pub user: String,
@@ -82,8 +82,8 @@ pub struct OtherSession {
 }
 
 impl MarkBoard {
-    /// Creates the value for the BMC that `client` reaches, without opening the mark session. `handle` deletes the session if the process
-    /// ends early. A list of sessions must arrive within `read_limit`.
+    /// Creates the value for the BMC that `client` reaches, without opening a session. `handle` deletes the session if the process ends
+    /// early. A list of sessions must arrive within `read_limit`.
     pub fn new(client: Client, login: MarkLogin, handle: SessionHandle, read_limit: Duration) -> Self {
         let (slot, sessions, unanswered) = Default::default();
         let (held, takes_context, expands) = (false, true, Cell::new(true));
@@ -94,7 +94,7 @@ impl MarkBoard {
         &self.client
     }
 
-    /// Returns the account that opens mark sessions.
+    /// Returns the account that opens the sessions of the fence race.
     pub fn user(&self) -> &str {
         &self.login.user
     }
@@ -237,8 +237,8 @@ impl MarkBoard {
         Ok(marks)
     }
 
-    /// Returns all sessions by one request for an expanded list; `None` if the BMC does not support it. Reads all of them anew, because a
-    /// list that shows this agent's mark session also has all older sessions.
+    /// Returns all sessions by one request for an expanded list; `None` if the BMC does not support such a list. Reads all sessions anew,
+    /// because a list that shows this agent's own session also has all older sessions.
     fn expanded(&self, client: &Client, credentials: &Credentials) -> Result<Option<Vec<Member>>, Failure> {
         if !self.expands.get() {
             return Ok(None);
@@ -280,14 +280,14 @@ impl MarkBoard {
         self.client.briefly().send(Request::delete(&place, &credentials)).map(drop)
     }
 
-    /// Reads the system at `uri` with the credentials of the mark session.
+    /// Reads the system at `uri` in this agent's session of the fence race.
     pub fn system(&self, uri: &str) -> Result<System, Failure> {
         let place = self.client.address().place(uri)?;
         let document = self.client.within(self.read_limit).get(&place, &self.session().0)?;
         System::read(&document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{uri} {why}")))
     }
 
-    /// Sends a request in the mark session. Otherwise a BMC ends the session as idle: on some after 30 s.
+    /// Sends a request in this agent's session of the fence race. Some BMCs otherwise end the session as idle after 30 s.
     pub fn touch(&self) {
         let (credentials, Some(own)) = self.session() else { return };
         let touched = self.client.address().place(&own).and_then(|place| self.client.get(&place, &credentials));
@@ -296,17 +296,17 @@ impl MarkBoard {
         }
     }
 
-    /// Returns whether the mark session is open, as far as this agent knows.
+    /// Returns whether this agent's session of the fence race is open, as far as the agent knows.
     pub fn is_up(&self) -> bool {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Returns the path of the mark session; `None` if it is not open, or if the BMC did not name its path.
+    /// Returns the path of this agent's session of the fence race; `None` if it is not open, or if the BMC did not name its path.
     pub(super) fn path(&self) -> Option<String> {
         self.session().1
     }
 
-    /// Deletes the mark session, and any session that the BMC has opened without an answer.
+    /// Deletes this agent's session of the fence race, and any session that the BMC has opened without an answer.
     pub fn lower(&mut self) {
         if !self.unanswered.is_empty() {
             let strays = self.read_by(&self.client.briefly()).map(|marks| marks.strays).unwrap_or_default();

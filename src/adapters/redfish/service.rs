@@ -62,7 +62,7 @@ pub struct Tried {
 const SECOND_CHANCES: u32 = 2;
 /// The standard's path of the list of sessions, below the service root. It is used if the service root cannot be read.
 const SESSIONS: &str = "SessionService/Sessions";
-/// The pause before a retry after a 401. A BMC that is starting accepts its users again after a second or two.
+/// The pause before a retry after a 401. A BMC that is starting may refuse valid credentials for a second or two.
 const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
 
 /// The Redfish service of one BMC, used with one account.

@@ -96,7 +96,7 @@ impl SessionHandle {
         Ok(is_under_way)
     }
 
-    /// Records that no reset is under way any more. From now on [`Self::delete`] deletes the sessions of the fence race, too.
+    /// Records that no reset is under way any more. From now on [`Self::delete`] also deletes the sessions of the fence race.
     pub fn settle_reset(&self) {
         let mut stage = self.stage();
         if *stage == Stage::Resetting {

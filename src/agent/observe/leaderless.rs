@@ -7,10 +7,12 @@ use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, Leaderless, PeerNode, Recovery};
 
-/// Queries the peer port of an etcd without a leader, if a vote proxy may vote: Pacemaker must then report the peer as off.
+/// Queries the peer port of an etcd without a leader in two cases.
 ///
-/// Also queries it if etcd ran as a voter in this boot. If the cluster has more than two voters, an etcd that waits for a majority must not
-/// count as one that hangs. In a recovery the answer also shows which voter is the dead one.
+/// If Pacemaker reports the peer as off, a vote proxy may vote for this etcd. The answer then shows which voter is the dead one.
+///
+/// If etcd ran as a voter in this boot, its cluster may have more than two voters. An etcd that waits for a majority of them must not count
+/// as one that hangs.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootState>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());

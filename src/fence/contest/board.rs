@@ -229,7 +229,7 @@ impl Lane {
         &self.address
     }
 
-    /// Returns the result of the last job for which [`Self::wait`] did not time out.
+    /// Returns the report of the last job that ended in time (see [`Self::wait`]).
     pub(super) fn last(&self) -> &Report {
         &self.last
     }

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(1);
 /// Shortest time between two lists of the group's Nodes.
 const LEAST_INTERVAL: Duration = Duration::from_secs(10);
-/// Time limit of a read of this node's Node that breaks a tie.
+/// Time limit of a read of this node's Node. The answer decides for this node if exactly half of the members are reachable.
 const READ: Duration = Duration::from_secs(2);
 
 /// The function that a thread runs.

@@ -74,7 +74,7 @@ struct Sender {
 }
 
 impl Sealer {
-    /// Creates the sealer for this node's start `number`. Returns `None` if the kernel provides no random bytes.
+    /// Returns the keys and counters for sealed datagrams of this node's start `number`; `None` if the kernel provides no random bytes.
     pub(crate) fn new(secret: &Secret, group: &str, own: &str, number: u64) -> Option<Self> {
         let root = Salt::new(HKDF_SHA256, SALT).extract(secret.reveal());
         let mut start = [0; START];
@@ -99,7 +99,7 @@ impl Sealer {
         self.senders.retain(|name, _| self.listed.contains(name));
     }
 
-    /// Returns a sealed datagram for the member `to`. Returns `None` after the last counter was used.
+    /// Returns an encrypted and authenticated datagram for the member `to`; `None` after the last counter was used.
     pub(crate) fn seal(&mut self, to: &str, network: usize, payload: &[u8]) -> Option<Vec<u8>> {
         self.counter = self.counter.checked_add(1)?;
         let mut datagram = header(&self.own, &self.start, self.counter)?;
@@ -110,7 +110,7 @@ impl Sealer {
         Some(datagram)
     }
 
-    /// Checks and opens a datagram that arrived on `network`. Returns the sender's name and the payload.
+    /// Authenticates and decrypts a datagram that arrived on `network`. Returns the sender's name and the payload.
     pub(crate) fn open(&mut self, datagram: &[u8], network: usize) -> Result<(String, Vec<u8>), Dropped> {
         let parts = Parts::of(datagram).ok_or(Dropped::Foreign)?;
         if !self.listed.contains(parts.name) {

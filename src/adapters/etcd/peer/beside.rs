@@ -17,7 +17,7 @@ use crate::os::clock;
 /// The interval at which the removal of the dead member is proposed. It is repeated, because Raft drops a member change while it
 /// has others to apply.
 const PROPOSED: Duration = Duration::from_millis(50);
-/// The interval at which `/members` is polled while the vote proxy proposes the removal.
+/// The interval at which `/members` is polled while the vote proxy proposes the removal of the dead member.
 pub(super) const LOOKED: Duration = Duration::from_millis(20);
 /// The time limit of a request that the vote proxy repeats if it fails.
 pub(super) const BRIEFLY: Duration = Duration::from_millis(500);
