@@ -146,9 +146,9 @@ impl Programs {
         self.finish(program, child, input, limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// Runs a program as [`run_with_input`](Self::run_with_input) does, and keeps its standard input open while `goes_on` returns
-    /// true. After each call of `goes_on` the program gets an empty line. No other process has that pipe, so the kernel closes it
-    /// when this process ends for any reason.
+    /// Runs a program as [`run_with_input`](Self::run_with_input) does, and keeps its standard input open while `goes_on` returns true.
+    /// After each call of `goes_on` the program gets an empty line. Only this process has the other end of that pipe, so the kernel closes
+    /// the input when this process ends for any reason.
     pub fn run_with_held_input<A: AsRef<OsStr>>(
         &self,
         program: &str,

@@ -32,8 +32,8 @@ pub struct Examined {
     pub login: LoggedIn,
 }
 
-/// Runs a monitor on the system of the node `target`, which is called `plug` at the BMC, and reads the account. `options` are lines as on
-/// the agent's standard input, secrets included. The result contains no secret.
+/// Runs a monitor on the system of the node `target`, which has the name `plug` at the BMC. Also reads the account. `options` are lines as
+/// on the agent's standard input, secrets included. The result contains no secret.
 pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
     device_within(LONGEST, false, options, target, plug)
 }

@@ -77,8 +77,8 @@ pub struct Curiosity {
     pub flag: bool,
 }
 
-/// The BMC's answers to the passwords that were tried, each by its line in the password file. Lines are counted from 0. A password that
-/// is in no file has the number 0.
+/// The BMC's answers to the passwords that were tried. A password is named by its line in the password file, counted from 0. A password
+/// that is in no file has the number 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedIn {
     pub accepted: Option<usize>,

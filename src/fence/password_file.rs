@@ -86,8 +86,8 @@ impl PasswordFile {
         Ok(Self { lines: lines(&content), identity, owner: (data.uid(), data.gid()), path, _lock: None })
     }
 
-    /// Replaces the password file by one with `lines`. A reader finds the old or the new contents, and never a part. The new file has the
-    /// same owner, and no other user can read it.
+    /// Replaces the password file by one with `lines`. A program that reads the file meanwhile gets the old or the new contents as a whole.
+    /// The new file has the same owner, and no other user can read it.
     pub fn replace(&mut self, lines: Vec<Secret>) -> io::Result<()> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".new");
@@ -136,8 +136,8 @@ fn lock(directory: &Path, patience: Duration) -> io::Result<Flock<File>> {
     }
 }
 
-/// Returns the valid line of `lines`, followed by the future password `new`. `valid` is the index of the line that the BMC has accepted.
-/// Returns `None` if there are two lines and it is unknown which one is valid.
+/// Returns the lines of a password file before a change of the password: the valid line of `lines`, then the future password `new`. `valid`
+/// is the index of the line that the BMC has accepted. Returns `None` if there are two lines and it is unknown which one is valid.
 pub fn staged(lines: &[Secret], valid: Option<usize>, new: &Secret) -> Option<Vec<Secret>> {
     let stays = match lines {
         _ if lines.contains(new) => return Some(lines.to_vec()),

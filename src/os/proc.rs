@@ -104,8 +104,8 @@ pub(crate) fn pids() -> io::Result<Vec<i32>> {
     Ok(fs::read_dir(ROOT)?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Returns whether a process belongs to the host, and not to a container. A container has another root directory than this process and
-/// process 1. A systemd unit with its own mounts belongs to the host.
+/// Returns whether a process belongs to the host, and not to a container. A process in a container has another root directory than this
+/// process and process 1. A systemd unit with its own mounts belongs to the host.
 pub(crate) fn is_of_the_host(pid: i32) -> bool {
     let root = |pid: &str| fs::metadata(format!("/proc/{pid}/root")).ok().map(|root| (root.dev(), root.ino()));
     pid == 1 || root(&pid.to_string()).is_some_and(|its| [root("self"), root("1")].contains(&Some(its)))
@@ -247,8 +247,8 @@ fn listening(table: &str) -> Vec<u16> {
     table.lines().filter_map(port).collect()
 }
 
-/// Returns whether a socket listens at `path`. Makes no test connection, because the server could take it for a client's. The path must
-/// be the one with which the server has bound the socket.
+/// Returns whether a socket listens at `path`. Makes no test connection, because the server could count it as a client. The path must be
+/// the one with which the server has bound the socket.
 pub(crate) fn listens_at(path: &Path) -> bool {
     let table = fs::read("/proc/net/unix").unwrap_or_default();
     table.split(|byte| *byte == b'\n').any(|line| is_listener_at(line, path))

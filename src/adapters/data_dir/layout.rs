@@ -15,8 +15,8 @@ use super::wal::Segment;
 use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// The number of WAL files, and of snapshots, that are opened when they are listed, newest first. etcd keeps five of each by
-/// default. The limit keeps this program from running out of descriptors where etcd keeps all.
+/// The greatest number of WAL files, and of snapshots, that are opened when they are listed, newest first. etcd keeps five of each by
+/// default. Without the limit, this program could run out of descriptors if etcd is configured to keep all.
 const HELD: usize = 100;
 
 /// The largest `.snap` file in bytes. A snapshot only lists the members, so a larger file is damaged.
@@ -183,8 +183,8 @@ pub(super) fn names(dir: &Dir) -> Result<Vec<OsString>, Error> {
     dir.names().map_err(Error::io("listing", dir.path()))
 }
 
-/// Returns the paths of the `.snap` files among `names`, newest first, and opens the newest ones. A file that cannot be opened
-/// here causes an error only when it is read.
+/// Returns the paths of the `.snap` files among `names`, newest first, and opens the newest files. A file that cannot be opened causes an
+/// error later, when it is read.
 fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<File>)> {
     let Some(dir) = dir else { return Vec::new() };
     names.retain(|name| has_extension(name, "snap"));
@@ -197,8 +197,8 @@ fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<Fil
     names.into_iter().enumerate().map(open).collect()
 }
 
-/// Returns the state of a data dir without WAL files, which was never used or is damaged. A database without entries is left by a
-/// failed first start: etcd creates the database before it knows whether it can join, and the WAL last.
+/// Returns the state of a data dir without WAL files, which was never used or is damaged. A failed first start of etcd leaves a database
+/// without entries: etcd creates the database before it knows whether it can join, and the WAL last.
 fn without_wal(
     member: &Dir,
     wal_names: &[OsString],

@@ -50,8 +50,8 @@ impl Place {
     }
 }
 
-/// Returns the files that etcd locks. A symbolic link in place of a directory yields none, because etcd has no files there. A
-/// stop must not fail because the container left such a link.
+/// Returns the files that etcd locks. Skips a symbolic link in place of a directory, because etcd has no files there. The container may
+/// leave such a link, which must not make a stop fail.
 fn files(dir: &Path) -> Result<Vec<Place>, Error> {
     let mut places = Vec::new();
     for part in [WAL, "wal.tmp", SNAP] {

@@ -8,8 +8,8 @@ use super::history;
 use super::proto::{self, Entry, Operation, entry_type, record_type};
 use super::wal::{Segment, Stop};
 
-/// The greatest size in bytes of the requests that the log has and the database lacks. etcd writes its database ten times a
-/// second, so this part of the log is short.
+/// The greatest size in bytes of the requests that the log has and the database lacks. They are few, because etcd writes its database ten
+/// times a second.
 const MOST_BYTES: usize = 64 << 20;
 
 /// A client's request that changes keys, with its place in the log.

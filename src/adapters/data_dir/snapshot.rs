@@ -70,9 +70,9 @@ impl dyn SnapSource + '_ {
         Ok(None)
     }
 
-    /// Returns the newest snapshot that the WAL at `wal` records with its members; `None` if there is none. etcd 3.7 and later
-    /// need no `.snap` file. So `None` is returned if the cluster has an older version. An unreadable database does not make the
-    /// data invalid.
+    /// Returns the newest snapshot that the WAL at `wal` records together with its members; `None` if there is none. Also returns `None` if
+    /// the cluster's version is below 3.7, because only etcd 3.7 and later start without a `.snap` file. An unreadable database does not
+    /// make the data invalid.
     pub(super) fn newest_recorded(&self, valid: &[WalSnapshot], wal: &Path) -> Result<Option<Loaded>, Stop> {
         let newest = valid.iter().filter(|recorded| recorded.index > 0).max_by_key(|recorded| recorded.index);
         let Some((recorded, state)) = newest.and_then(|recorded| Some((recorded, recorded.conf_state.as_ref()?)))

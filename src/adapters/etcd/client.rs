@@ -176,8 +176,8 @@ pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
-/// Commits one more entry to etcd's log by a request for the list of alarms, which goes through Raft. A full database refuses
-/// every write, even of a lease, but not this request.
+/// Has etcd commit one more entry to its log, by a request for the list of alarms, which goes through Raft. A full database refuses every
+/// write, even of a lease, but not this request.
 pub async fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         client.alarm(AlarmAction::Get, AlarmType::None, None).await.map(drop)

@@ -105,8 +105,8 @@ fn any(settings: &Settings) -> &'static str {
     if settings.own_ip.is_ipv6() { "[::]" } else { "0.0.0.0" }
 }
 
-/// Returns the URLs on which etcd listens for clients. From etcd 3.5 on, OpenShift's etcd listens on a local socket, too. etcd
-/// 3.4 does not: it would fail at the second start in a container, because it cannot reuse the socket's file.
+/// Returns the URLs on which etcd listens for clients. From etcd 3.5 on, OpenShift's etcd also listens on a local socket. etcd 3.4 does
+/// not, because at its second start in a container it would fail to reuse the socket's file.
 fn client_listeners(settings: &Settings) -> String {
     let network = format!("https://{}:{}", any(settings), settings.client_port);
     match (settings.openshift.filter(|_| settings.version.minor >= 5), settings.own_ip) {

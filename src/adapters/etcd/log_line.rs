@@ -38,8 +38,8 @@ pub fn breaks_down_over_its_data(log: &str) -> bool {
     broke_down && !AROUND.iter().any(|words| log.contains(words))
 }
 
-/// Returns the line of etcd's log that explains most; `None` if the log is empty. The order is: the newest line of level fatal or
-/// panic, the first line of a crash, the newest line of level error or of a removal, the last line.
+/// Returns the line of etcd's log that explains its end best; `None` if the log is empty. It is the first of these that exists: the newest
+/// line of level fatal or panic, the first line of a crash, the newest line of level error or about a removal, the last line.
 pub fn most_telling(log: &str) -> Option<String> {
     let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let newest = |counts: &dyn Fn(&Value) -> bool| {

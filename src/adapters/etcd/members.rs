@@ -99,7 +99,7 @@ pub(super) fn listens(endpoint: &Endpoint, patience: Duration) -> Result<(), Hea
     TcpStream::connect_timeout(&address, left).map(drop).map_err(refused)
 }
 
-/// Returns the outcome of asking a member. A server that accepts connections and does not answer is not healthy. An error on this
+/// Converts the result of asking a member. A server that accepts connections and does not answer counts as not healthy. An error on this
 /// side, such as a bad certificate, shows nothing about the member.
 pub(super) fn heard(answer: Result<Said, Error>) -> Heard {
     match answer {
@@ -139,8 +139,8 @@ async fn conversation(mut client: Client, read: Duration) -> Result<Said, etcd_c
     })
 }
 
-/// Reads the oldest key of the member-change lock by a linearizable read. Returns whether the read was confirmed, and the lock. A
-/// majority confirms a read before etcd's auth refuses it, so after a refusal the read counts as confirmed.
+/// Reads the oldest key of the member-change lock by a linearizable read. Returns whether a majority confirmed the read, and the lock. If
+/// etcd's auth refuses the read, it counts as confirmed, because the majority's confirmation comes first.
 pub(super) async fn lock(client: &mut Client) -> (Result<(), String>, Option<Lock>) {
     let first =
         GetOptions::new().with_prefix().with_limit(1).with_sort(SortTarget::Create, etcd_client::SortOrder::Ascend);

@@ -37,8 +37,8 @@ pub enum Looked {
     Unknown(String),
 }
 
-/// Performs a TLS handshake with the port at `endpoint`. Presents the client certificate `own`, so that an etcd that trusts it
-/// logs no error. The TCP connection may take `connect`, and the rest `patience`.
+/// Performs a TLS handshake with the port at `endpoint`. Presents the client certificate `own`, so that an etcd that trusts this
+/// certificate logs no error. The TCP connection may take `connect`, and the rest `patience`.
 pub fn look(endpoint: &Endpoint, own: &Credentials, connect: Duration, patience: Duration) -> Looked {
     let stream = match connected(endpoint, connect) {
         Ok(stream) => stream,

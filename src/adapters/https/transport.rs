@@ -138,7 +138,7 @@ impl fmt::Debug for TlsTransport {
 /// The greatest number of bytes of an answer's head that are read at once.
 const HEAD_PIECE: usize = 8 * 1024;
 
-/// Reads from a TLS stream once. Treats a missing close notification as the end, because many BMCs send none. The body's length and its
+/// Reads from a TLS stream once. A missing close notification counts as the end, because many BMCs send none. The body's length and its
 /// JSON show later whether the body is complete.
 fn read(stream: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     match stream.read(into) {

@@ -19,8 +19,8 @@ const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 /// The contents of a PEM file, which are overwritten when they are dropped.
 pub type Pem = Zeroizing<Vec<u8>>;
 
-/// The server and the credentials that the current context of a kubeconfig file names. Secrets are never printed, and are
-/// overwritten when they are dropped. The YAML parser's own copies are not.
+/// The server and the credentials that the current context of a kubeconfig file names. Secrets are never printed, and are overwritten when
+/// they are dropped. The YAML parser's own copies of them are not overwritten.
 pub struct Access {
     /// The path of the kubeconfig file, for error texts.
     pub file: String,
@@ -172,8 +172,8 @@ fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// Returns an error if `others` enables a setting of `names`, because this client does not support these settings. If the client
-/// ignored one, it would trust or reach another server than the file intends, or act as another user.
+/// Returns an error if `others` enables a setting of `names`. This client does not support these settings. If it ignored one, it would
+/// trust or reach another server than the file intends, or act as another user.
 fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), String> {
     let is_on = |value: &Value| match value {
         Value::Null => false,

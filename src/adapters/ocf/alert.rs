@@ -83,8 +83,8 @@ fn action(description: &str, task: &str) -> String {
 }
 
 impl Alert {
-    /// Returns the node that Pacemaker has fenced and that is confirmed off; `None` for any other alert. A fencing can also fail,
-    /// or switch a node on. Only the description distinguishes these, in words that are the same since Pacemaker 1.1.
+    /// Returns the node that Pacemaker has fenced and that is confirmed off; `None` for any other alert. Only the alert's description shows
+    /// whether a fencing failed or switched a node on. Its words are the same since Pacemaker 1.1.
     pub fn fenced(&self) -> Option<&str> {
         let Kind::Fencing { done: true, .. } = self.kind else { return None };
         let node = self.node.as_str();

@@ -12,8 +12,8 @@ use crate::base::json;
 
 /// The annotation that delays the deletion of a Machine of the Cluster API, until it is removed.
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
-/// The name of the pre-drain hook that delays the deletion of a Machine of the Machine API, until it is removed. OpenShift's etcd
-/// operator uses the same name and owner.
+/// The name of a pre-drain hook in the Machine API. OpenShift deletes a Machine with such a hook only after the hook is removed.
+/// OpenShift's etcd operator uses the same name and owner.
 const HOOK: &str = "EtcdQuorumOperator";
 const OWNER: &str = "clusteroperator/etcd";
 /// The API path of an object that exists if OpenShift's etcd operator manages the pre-drain hooks of Machines itself.
@@ -72,7 +72,7 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Reads the Machines of the control plane from the Machine API and the Cluster API. A cluster need not have these APIs.
+    /// Reads the Machines of the control plane from the Machine API and the Cluster API. A missing API counts as one without Machines.
     /// Machines of workers are omitted, because no worker runs a member.
     pub fn read(path: &Path, patience: Duration) -> Result<Self, String> {
         let (agent, access) = connect(path, patience)?;

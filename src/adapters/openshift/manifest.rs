@@ -46,8 +46,8 @@ pub enum Error {
 /// The parts of etcd's pod manifest that the agent uses, with the values for one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// The whole text of the manifest file. The agent saves a copy when it creates etcd's container. Later it compares the copy with
-    /// the present manifest, to decide whether the container still fits.
+    /// The whole text of the manifest file. The agent saves a copy when it creates etcd's container, and later compares the copy with the
+    /// present manifest. The comparison shows whether the container fits the manifest.
     pub text: String,
     pub image: Option<String>,
     environment: BTreeMap<String, String>,
@@ -150,8 +150,8 @@ fn without(parent: &mut Value, list: &str, name: &str) {
     }
 }
 
-/// Returns the settings of an environment variable or a flag of etcd. Omits settings that etcd does not know or that the agent
-/// sets itself. Omits and logs an invalid value.
+/// Returns the settings of an environment variable or a flag of etcd. Omits settings that etcd does not know or that the agent sets itself.
+/// Omits an invalid value, too, and logs it.
 fn take(name: &str, value: &str) -> Vec<Setting> {
     if settings::is_ours(name) {
         return Vec::new();

@@ -189,8 +189,8 @@ impl Api {
         CERTIFICATES.iter().map(|name| format!("{SECRETS}{name}{}", self.node))
     }
 
-    /// Returns the API paths of the etcd operator's jobs for this node. If the node's name is long, the operator has cut the
-    /// names of the jobs. Then the node in the job's pod template counts.
+    /// Returns the API paths of the etcd operator's jobs for this node. The operator cuts the names of jobs of a node with a long name.
+    /// Such a job is recognised by the node in its pod template.
     fn jobs(&self) -> Result<Vec<String>, Trouble> {
         let node = self.node.as_str();
         let is_its = |job: &Value, name: &str| {

@@ -65,7 +65,7 @@ pub fn credentials(kubeconfig: &Path, node: &str, patience: Duration) -> Result<
     read(&text).map_err(complete)
 }
 
-/// Reads the BMC's address and credentials from the fencing Secret of `node`. A Secret with another name is found by the BMC's
+/// Reads the BMC's address and credentials from the fencing Secret of `node`. If no Secret has the node's name, finds it by the BMC's
 /// `host`. The result is `Absent` if there is no kubeconfig, or if no node has such a Secret.
 pub fn secret_of(kubeconfig: &Path, (node, host): (&str, Option<&str>), patience: Duration) -> Fact<Credentials> {
     if !kubeconfig.exists() {

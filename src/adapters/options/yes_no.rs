@@ -11,7 +11,7 @@
 //! A clone's `promotable` is Pacemaker's own option. The agent receives it as it was typed, and it has Pacemaker's meaning.
 
 /// Parses a resource agent's parameter as yes or no; `None` for an unknown word. The words for yes are those of `ocf_is_true`
-/// (resource-agents, `heartbeat/ocf-shellfuncs.in`), which takes every other word for no.
+/// (resource-agents, `heartbeat/ocf-shellfuncs.in`). `ocf_is_true` itself takes every other word for no.
 pub fn of_resource_agents(word: &str) -> Option<bool> {
     if matches!(word, "yes" | "true" | "1" | "YES" | "TRUE" | "True" | "ja" | "on" | "ON") {
         return Some(true);
@@ -37,9 +37,8 @@ pub fn of_pacemaker(word: &str) -> Option<bool> {
     }
 }
 
-/// Parses a setting of etcd as true or false. Also accepts `1` and `0`. The setting is written to etcd's configuration file,
-/// which accepts only `true` and `false`. etcd's command line would also accept `t`, `TRUE` and similar words (Go's
-/// `strconv.ParseBool`).
+/// Parses a setting of etcd as true or false. Accepts `true`, `false`, `1` and `0`. Refuses `t`, `TRUE` and similar words (Go's
+/// `strconv.ParseBool`), which only etcd's command line accepts and its configuration file does not.
 pub fn of_etcd(word: &str) -> Option<bool> {
     match word {
         "true" | "1" => Some(true),

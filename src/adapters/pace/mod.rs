@@ -81,11 +81,11 @@ const SHARE_OF_OUR_ETCD: (u32, u32) = (3, 5);
 const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
 /// The longest time that a Pacemaker tool takes on a machine that counts as fast. Such a tool runs in every observation.
 const QUICK: Duration = Duration::from_millis(500);
-/// The limit of a vote proxy, as a multiple of the longest recorded time of a Pacemaker tool. A vote proxy usually runs once in a
-/// boot, so it has no durations of its own. On a fast machine this product is at most the floor (see [`Question::floor`]).
+/// The limit of a vote proxy, as a multiple of the longest recorded time of a Pacemaker tool. A vote proxy usually runs once in a boot, so
+/// no durations of it are recorded. On a fast machine the product is at most the least limit (see [`Question::floor`]).
 const VOTE_PROXY_PER_TOOL: u32 = 6;
-/// The factor (numerator, denominator) from the slowest launch of etcd's container to the time that a launch must have. The agent
-/// does not begin a launch that would be cut short.
+/// The time that an action must have left to launch etcd's container, as a multiple (numerator, denominator) of the slowest recorded
+/// launch. The agent does not begin a launch that would be cut short.
 const LAUNCH_MARGIN: (u32, u32) = (3, 2);
 
 impl Question {

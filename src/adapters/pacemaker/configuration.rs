@@ -32,8 +32,8 @@ pub(crate) struct Read {
     pub(crate) ids: BTreeMap<u32, String>,
 }
 
-/// Reads the configuration from the CIB's manager. If Pacemaker is stopped on this node, reads the CIB that it has stored. `resource`
-/// selects the agent's resource if there are several.
+/// Reads the configuration from the CIB's manager. If Pacemaker is stopped on this node, reads its CIB file on disk. `resource` selects the
+/// agent's resource if there are several.
 pub(crate) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Fact<Read> {
     match programs.run("cibadmin", &["--query"], limits.cib) {
         Ok(Output { code: DISCONNECTED, .. }) => on_disk(Path::new(ON_DISK), resource),

@@ -44,8 +44,8 @@ fn host_list(text: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Reads the value of `pcmk_host_map`, such as `node1:plug1;node2:plug2`. Blanks may replace semicolons, and `=` may replace colons. A
-/// plug may contain commas, which separate several plugs. A backslash escapes the next character.
+/// Reads the value of `pcmk_host_map`, such as `node1:plug1;node2:plug2`. Blanks may replace semicolons, and `=` may replace colons.
+/// Several plugs of a node are separated by commas. A backslash escapes the next character.
 fn host_map(text: &str) -> BTreeMap<String, String> {
     split_plain(text, |letter| letter == ';' || letter.is_whitespace(), usize::MAX)
         .into_iter()

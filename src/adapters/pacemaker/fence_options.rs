@@ -44,8 +44,8 @@ impl Devices {
         Ok(pairs.any(|(_, value)| value == IS_SECRET))
     }
 
-    /// Returns the options of `device` as lines for its agent's standard input. Returns none if there is no such device. Fails if a
-    /// secret cannot be read, because the fencer would pass it to the agent.
+    /// Returns the options of `device` as lines for its agent's standard input, or no lines if there is no such device. Fails if a secret
+    /// cannot be read, because the agent would lack it.
     pub fn lines_of(&self, device: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.lines_with(device, Path::new(SECRETS))
     }

@@ -82,8 +82,8 @@ impl Error {
 }
 
 impl Inspected {
-    /// Returns the number of the container's process, if the process may be alive. podman's record may be outdated. So the kernel's list
-    /// of processes decides where it shows whether the process is alive.
+    /// Returns the number of the container's process, if the process may be alive. The kernel's list of processes decides, because podman's
+    /// record may be outdated. Without a sign there, podman's record counts.
     pub fn alive(&self) -> Option<i32> {
         match process::of_container(&self.id, self.state.pid, !self.state.cgroup_path.is_empty()) {
             Fact::Known(pid) => Some(pid),
@@ -161,8 +161,8 @@ pub fn start(programs: &Programs, container_lock: &ContainerLock, name: &str, de
     launch(programs, container_lock, "start", &["start".to_owned(), name.to_owned()], deadline)
 }
 
-/// Stops the container `name`, with SIGKILL after `grace`, and starts it again. The caller needs no container lock, because an attribute
-/// in the CIB announces the restart to agents that run meanwhile.
+/// Stops the container `name`, by SIGKILL after `grace`, and starts it again. The caller needs no container lock, because an attribute in
+/// the CIB announces the restart to agents that run meanwhile.
 pub fn restart(programs: &Programs, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
     let limit = Limit::Beyond(grace, Question::PodmanChange);

@@ -159,8 +159,8 @@ pub(super) fn end_container(id: &str, grace: Duration) {
     }
 }
 
-/// Returns whether a process is in the cgroup of a container that podman created. The cgroup remains even if podman has forgotten the
-/// container. A process inside the container cannot put a process of the host there.
+/// Returns whether a process is in the cgroup of a container that podman created, even if podman has forgotten the container. A process
+/// inside a container cannot put a process of the host into such a cgroup.
 pub fn is_in_a_container(pid: i32) -> bool {
     containers(&proc::cgroups(pid)).next().is_some() && !is_in_a_pod(pid)
 }

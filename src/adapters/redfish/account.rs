@@ -41,7 +41,7 @@ pub(super) fn own(service: &mut Service, redfish_uri: &str) -> Result<Account, F
 }
 
 /// Changes the password of the account that the agent logs in with, by a PATCH with only the password, as the standard defines. Sends the
-/// request only once. If its answer is lost, a login shows later whether the BMC has changed the password.
+/// request only once. If the BMC's answer is lost, a later login shows whether the BMC has changed the password.
 pub(super) fn change_password(service: &mut Service, redfish_uri: &str, new: &Secret) -> Result<(), Failure> {
     let new = std::str::from_utf8(new.reveal()).map_err(|_| {
         Failure::new(FailureKind::Refused, "a BMC is given a password in UTF-8, and the new one is not")

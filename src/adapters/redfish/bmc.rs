@@ -141,8 +141,8 @@ impl Bmc {
         Ok(answer)
     }
 
-    /// Returns the failure of the BMC's task for the last reset; `None` if the task has not failed, or if there is none. Does not ask for
-    /// a task again after it has ended.
+    /// Returns the failure of the BMC's task for the last reset; `None` if the task has not failed, or if there is none. Once a task has
+    /// ended, sends no further query about it.
     pub fn failed_task(&mut self, host: &mut Target) -> Option<Failure> {
         let place = host.task.clone()?;
         let failure = match self.service.send(Request::get(&place, &Credentials::None)) {

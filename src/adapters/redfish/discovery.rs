@@ -216,8 +216,8 @@ fn read_all(
     Ok(found)
 }
 
-/// Reads a resource that the BMC has listed. A 404, or a 400 without a reason, contradicts the list, so it counts as temporary. Some BMCs
-/// answer in this way while their server starts.
+/// Reads a resource that the BMC has listed. A 404, or a 400 without a reason, contradicts the BMC's list. It counts as temporary, because
+/// some BMCs answer in this way while their server starts.
 fn listed(service: &mut Service, place: &Location) -> Result<Value, Failure> {
     service.get(place).map_err(|failure| match failure.kind {
         FailureKind::Missing | FailureKind::Disliked => Failure {

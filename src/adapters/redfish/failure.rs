@@ -13,8 +13,8 @@ pub enum FailureKind {
     Silent,
     /// The BMC's certificate cannot be trusted, or TLS is not possible at all. A retry changes nothing.
     Untrusted,
-    /// The BMC is temporarily not available (429, 5xx), or asks for a retry in its answer. `retry_after` is the time until that retry:
-    /// zero if the BMC names none. It is `None` if the BMC does not ask for a retry.
+    /// The BMC is temporarily not available (429, 5xx), or its answer asks for a retry. `retry_after` is the time until that retry: zero if
+    /// the BMC names no time, and `None` if the BMC does not ask for a retry.
     Busy { retry_after: Option<Duration> },
     /// The BMC refused the credentials at the first and at the second attempt.
     Unauthorised,

@@ -198,8 +198,8 @@ impl Service {
         if self.needs_session && !self.session.is_open() { self.open_session() } else { Ok(()) }
     }
 
-    /// Logs in anew after a 401: opens a new session if the BMC has sessions. If the BMC could not open one for now, returns the reason.
-    /// The caller then retries with the same credentials, because a BMC that is starting, or has no free session, may still accept them.
+    /// Logs in anew after a 401: opens a new session if the BMC has sessions. If the BMC cannot open one for now, returns the reason. The
+    /// caller then retries with the same credentials, because a BMC that is starting, or has no free session, may accept them.
     fn renew_login(&mut self) -> Result<Option<Failure>, Failure> {
         if self.login.method == LoginMethod::Basic {
             return Ok(None);

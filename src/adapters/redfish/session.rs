@@ -224,8 +224,8 @@ impl Session {
     }
 }
 
-/// Returns the location of a new session: from the answer's header, or from the path or id in its body. Only the path of a link counts,
-/// because some BMCs know themselves by another name. The deletion then goes to the BMC that opened the session.
+/// Returns the location of a new session: from the answer's header, or from the path or id in its body. Uses only the path of a link,
+/// because some BMCs know themselves by another host name. The deletion then goes to the BMC that opened the session.
 fn location(client: &Client, sessions: &Location, answer: &Answer) -> Option<Location> {
     let body = reply::document(&answer.body).unwrap_or_default();
     let said = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());

@@ -162,8 +162,8 @@ fn fingerprint(image: &str, options: &[String]) -> String {
     format!("{first:016x}")
 }
 
-/// Options of `podman run` for every container of etcd. etcd needs only the capability to read a key, or write a data dir, of another user.
-/// The parameter `run_opts` adds what an operator's own image needs.
+/// Options of `podman run` for every container of etcd. They drop all capabilities but the one to read a key, or write a data dir, of
+/// another user. The parameter `run_opts` adds what an operator's own image needs.
 const ALWAYS: [&str; 6] = [
     "--replace",
     "--network=host",

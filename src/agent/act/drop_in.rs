@@ -13,9 +13,9 @@ const TRANSIENT: &str = "/run/systemd/transient";
 const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
 const RELOAD_TAKES: Duration = Duration::from_secs(20);
 
-/// Writes systemd's drop-in files for the container `id`. With them, systemd stops Pacemaker, and so etcd in good order, before it ends the
-/// container at a shutdown. The files are written after each start, because systemd forgets a stopped container's scopes. etcd also runs
-/// without them, so a failure is only logged.
+/// Writes systemd's drop-in files for the container `id`. With these files, systemd stops Pacemaker before it ends the container at a
+/// shutdown, and Pacemaker stops etcd in good order. The files are written after each start, because systemd forgets a stopped container's
+/// scopes. A failure is only logged, because etcd runs without them, too.
 pub(crate) fn write(context: &Context, id: &str) {
     if !context.params.drop_in_dependency {
         return;

@@ -90,8 +90,8 @@ fn may_be_the_last(context: &Context, container: &Inspected) -> bool {
     is_named && context.deployment.manifest.is_none() && !container.state.was_never_started()
 }
 
-/// Prepares the image of the next start while etcd runs: pulls it in a part of this action's time, and determines its version of etcd. A
-/// failure does not affect the running etcd, and a monitor publishes that the image is missing.
+/// Prepares the image of the next start while etcd runs: pulls it in a part of this action's time, and reads the version of etcd in it. A
+/// failure does not affect the running etcd. A monitor publishes that the image is missing.
 pub(super) fn prepare(context: &Context) {
     let within = briefly(context.deadline.left());
     let image = &context.deployment.image;

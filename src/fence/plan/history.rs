@@ -47,8 +47,8 @@ pub fn since_reset(history: &[Moment]) -> Option<Duration> {
     Some(history.last()?.at.saturating_sub(sent))
 }
 
-/// Returns the times of the last consecutive readings of Off, newest first. A reset that was refused because the system is off does not
-/// interrupt them, because it changes nothing.
+/// Returns the times of the last consecutive readings of Off, newest first. A reset that the BMC refused because the system is off may be
+/// between them, because it changes nothing.
 pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     let mut run = Vec::new();
     for moment in history.iter().rev() {

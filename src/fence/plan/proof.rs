@@ -14,8 +14,8 @@ pub(super) const CONFIRM: Duration = Duration::from_secs(1);
 const HOLD: Duration = Duration::from_secs(5);
 /// The number of refused resets after which the agent takes a refusal without a known reason as final.
 pub(super) const DISLIKES: usize = 3;
-/// The number of identical refusals of a reset after which the agent takes the refusal as final, for a system that reports Off. It
-/// applies only if the BMC does not ask for a retry.
+/// The number of identical refusals of a reset after which the agent takes the refusal as final, if the system reports Off and the BMC does
+/// not ask for a retry.
 const STANDING_REFUSALS: usize = 8;
 /// The least time between the first and the last of [`STANDING_REFUSALS`] refusals. A BMC that is starting accepts no resets, and may
 /// report Off for a system that is on.

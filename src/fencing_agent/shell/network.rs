@@ -50,8 +50,8 @@ pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<UdpSocket>, Refusal> 
     bound.collect()
 }
 
-/// The UDP sockets, one for each network. They wake the main loop only when a datagram arrived. Sockets of the tokio runtime would also
-/// wake it for each datagram that was sent.
+/// The UDP sockets, one for each network. They wake the main loop only when a datagram has arrived. Sockets of the tokio runtime would also
+/// wake the loop for each datagram that this agent has sent.
 #[derive(Debug)]
 pub(crate) struct Networks {
     sockets: Vec<AsyncFd<UdpSocket>>,

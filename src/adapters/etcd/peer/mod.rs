@@ -55,8 +55,8 @@ pub struct Wish {
     pub me: MemberId,
     /// The id of the member that is proved to be dead.
     pub dead: MemberId,
-    /// The term that this node's etcd reported, which is the term of its last applied entry. Raft's current term equals it only
-    /// if failed elections do not raise the term (`--pre-vote`, the default since etcd 3.5).
+    /// The term of the last entry that this node's etcd has applied, as that etcd reported it. It equals Raft's current term only if failed
+    /// elections do not raise the term (`--pre-vote`, the default since etcd 3.5).
     pub term: u64,
     /// The index up to which etcd had applied its log when it reported `term`; 0 where that is not known. Member changes up to
     /// this index are applied.
@@ -129,8 +129,8 @@ pub struct GivenUp {
     pub why: String,
     /// True if a vote may have reached etcd. etcd may then have led, and have acknowledged writes that no other member has.
     pub voted: bool,
-    /// etcd's term, if it differs from the term in the [`Wish`]; else `None`. The caller may try again with this term after it
-    /// has proved again that no other member was elected.
+    /// etcd's term, if it differs from the term in the [`Wish`]; else `None`. The caller may try once more with this term, after a new
+    /// proof that no other member was elected.
     pub moved_to: Option<u64>,
 }
 

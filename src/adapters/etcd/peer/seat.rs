@@ -128,9 +128,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Returns an error unless the voters are exactly this node's etcd and the dead member, in the expected cluster. With two
-    /// voters, each majority includes this node's etcd. So its log has all acknowledged entries, and no member is elected without
-    /// its vote. With a third voter, neither is certain. Learners neither vote nor acknowledge.
+    /// Returns an error unless the voters are exactly this node's etcd and the dead member, in the expected cluster. With two voters, each
+    /// majority includes this node's etcd. So this etcd's log has all acknowledged entries, and no member is elected without its vote. With
+    /// a third voter, neither is certain. Learners are allowed, because they neither vote nor acknowledge.
     fn look(&self) -> Result<(), String> {
         let (cluster_id, members) = self.http.members(self.deadline.budget()).map_err(|error| error.to_string())?;
         if cluster_id != self.wish.cluster_id {
@@ -178,8 +178,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Orders etcd to campaign (`MsgTimeoutNow`) until it asks for a vote. The order is repeated, because etcd ignores it while
-    /// it has member changes to apply. Once the campaign has begun, the order's term is over, and etcd ignores further orders.
+    /// Orders etcd to campaign (`MsgTimeoutNow`) until it requests a vote. Repeats the order, because etcd ignores it while member changes
+    /// wait to be applied. Once the campaign has begun, etcd is in a later term and ignores further orders.
     fn have_it_campaign(&mut self) -> Result<Message, String> {
         let next = self.wish.term.checked_add(1).ok_or("there is no later term")?;
         self.ask_until(&Outgoing::new(kind::TIMEOUT_NOW, next), kind::VOTE)

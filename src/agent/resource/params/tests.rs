@@ -224,8 +224,8 @@ fn what_is_no_image_is_refused_where_it_is_typed_and_no_fault_of_an_etcd_that_ru
     }
 }
 
-/// Asserts that `validate-all` refuses 0 backups, and that 0 counts as 1 in an existing resource. With 0, the last copy of a history would
-/// be deleted when this node votes again.
+/// Asserts that `validate-all` refuses 0 backups, and that 0 counts as 1 in an existing resource. With 0, the agent would delete the last
+/// copy of replaced data as soon as this node votes.
 #[test]
 fn no_backup_at_all_is_refused_where_it_is_typed_and_counts_as_one_where_it_is_there() {
     let env = |value: &str| {
