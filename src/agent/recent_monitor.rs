@@ -39,8 +39,8 @@ fn path(env: &Env) -> PathBuf {
     state_file::recent_monitor_path(&env.volatile_dir(), env.resource())
 }
 
-/// Returns the result of the last full monitor if `request` is a monitor and the result is still valid. Any other request deletes the
-/// result.
+/// Returns the result of the last monitor that observed etcd, if `request` is a monitor and that result is still valid. Any other request
+/// deletes the result.
 pub(super) fn answer(env: &Env, request: Request) -> Option<Answered> {
     if request != Request::Monitor {
         // If the file cannot be removed, its process and its age still limit it.

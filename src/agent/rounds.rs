@@ -191,8 +191,8 @@ fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Dura
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
-/// Returns the exit reason of an action that is out of time. For an action that waited on a refusal, it is the refusal alone: an
-/// introduction would leave no space for the command to type.
+/// Returns the exit reason of an action that is out of time. If the last decision was a refusal, the reason is only the refusal, without an
+/// introduction that would leave no space for the command to type.
 fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
         return because.short();

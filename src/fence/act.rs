@@ -157,7 +157,7 @@ impl<'a> Actor<'a> {
         Ok(Ending::success(if reached == Reached::Already { "Success: Already OFF" } else { "Success: Powered OFF" }))
     }
 
-    /// Switches every system off and proves each Off. Fails at the first system that is not proven off.
+    /// Switches every system off, and proves that each is off. Fails at the first system that is not proven off.
     fn all_off(&mut self) -> Result<Reached, Failure> {
         let mut reached = Reached::Already;
         for at in 0..self.hosts.len() {

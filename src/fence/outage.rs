@@ -94,8 +94,9 @@ impl Outage {
         self.seen.allows(self.began)
     }
 
-    /// Records for the next attempt to fence that the BMC is unreachable, or was until now. Returns a failed connection for the caller to
-    /// add if `history` does not show that outage. An earlier attempt may have met the outage, or this one lost a packet.
+    /// Records for the next attempt to fence that the BMC is unreachable, or was until now. If `history` does not show this outage, returns
+    /// a failed connection, which the caller adds to it. An outage is not in `history` if an earlier attempt has met it, or if only a
+    /// packet of this attempt was lost.
     pub fn missed(&mut self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
         let any = |is: fn(&Event) -> bool| history.iter().any(|moment| is(&moment.event));
         let is_first = !any(|event| matches!(event, Event::Read { .. }));

@@ -137,7 +137,7 @@ pub enum Reached {
     State(Power),
 }
 
-/// The pause after a refusal "not in this state", because a system that was just switched needs a moment.
+/// The pause after the BMC has refused a reset as "not in this state", because a system that was just switched needs a moment.
 const STATE_RETRY: Duration = Duration::from_secs(2);
 impl Plan {
     /// Returns the next step of the phase after the events in `history`. `now` and the times of the events count from the start of the

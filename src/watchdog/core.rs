@@ -55,9 +55,9 @@ pub(super) enum Event {
 /// An action of the multiplexer, which the main loop carries out. It carries out several actions in the order of their list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// Create the directory that exists while clients are connected.
+    /// Create the marker, a directory that exists while clients are connected.
     Mark,
-    /// Remove the directory that exists while clients are connected.
+    /// Remove the marker, a directory that exists while clients are connected.
     Unmark,
     /// Close the connection of a client that the multiplexer does not serve.
     Refuse(Id),

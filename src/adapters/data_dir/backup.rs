@@ -26,8 +26,8 @@ const DISCARD_PREFIX: &str = "member-discard-";
 /// The greatest depth of directories in which sizes are measured. etcd's data has two levels of directories below a backup.
 const DEPTH: usize = 8;
 
-/// Renames `member` in `dir` to `member-backup-<number>-<time>`. Returns the new path, or `None` if there is no `member`. Refuses
-/// while etcd has the files open.
+/// Renames `member` in `dir` to `member-backup-<number>-<time>`. Returns the new path, or `None` if there is no `member`. Refuses while
+/// etcd has the files open.
 pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
     move_to(dir, BACKUP_PREFIX, |_| {})
 }
@@ -131,7 +131,7 @@ pub fn room(dir: &Path) -> Result<Room, Error> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aside {
     pub path: PathBuf,
-    /// The time at which the data was moved aside, in seconds since 1970; 0 where the name does not contain a time.
+    /// The time at which `member` was renamed, in seconds since 1970; 0 if the name does not contain a time.
     pub at: u64,
     pub bytes: u64,
 }
@@ -174,8 +174,8 @@ pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     Ok(found)
 }
 
-/// Returns the disk usage in bytes of the file or directory `name`, down to `depth` levels of directories. A preallocated file
-/// uses more than it contains.
+/// Returns the disk usage in bytes of the file or directory `name`, down to `depth` levels of directories. For a preallocated file it is
+/// more than the file contains.
 fn size(dir: &Dir, name: impl AsRef<OsStr>, depth: usize) -> Result<u64, Error> {
     const BLOCK: u64 = 512;
     let path = dir.path().join(name.as_ref());

@@ -135,7 +135,7 @@ pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     member(dir)?.map_or(Ok(Layout::Blank), |member| look_into(&member))
 }
 
-/// Lists the files in `member`: etcd's own directory, or one that was moved aside. Opens those that etcd may purge.
+/// Lists the files in `member`, which is etcd's own directory or a renamed one. Opens those that etcd may purge.
 pub(super) fn look_into(member: &Dir) -> Result<Layout, Error> {
     let (wal, snap) = (below(member, WAL)?.map(Arc::new), below(member, SNAP)?.map(Arc::new));
     let wal_names = wal.as_deref().map_or(Ok(Vec::new()), names)?;

@@ -85,7 +85,7 @@ pub fn read_aside(path: &Path) -> Result<DataDir, Error> {
     })
 }
 
-/// Returns the part of etcd's database that is shown to operators. `member` is etcd's own directory, or one that was moved aside.
+/// Returns the part of etcd's database that is shown to operators. `member` is etcd's own directory, or a renamed one.
 pub fn described(member: &Path) -> Described {
     let snap =
         layout::open(member).ok().flatten().and_then(|member| layout::below(&member, layout::SNAP).ok().flatten());

@@ -12,8 +12,8 @@ pub fn last_written(dir: &Path) -> Option<u64> {
     newest(&wal, &names)
 }
 
-/// Returns the time of the last write to the WAL in the data at `path`, which was moved aside, in seconds since 1970; `None`
-/// where there is no WAL.
+/// Returns the time of the last write to the WAL in the renamed `member` directory at `path`, in seconds since 1970; `None` if it has no
+/// WAL.
 pub fn last_written_aside(path: &Path) -> Option<u64> {
     let wal = layout::below(&layout::open(path).ok()??, layout::WAL).ok()??;
     newest(&wal, &layout::names(&wal).ok()?)

@@ -46,8 +46,8 @@ pub(super) const HEALTH_KEY: &str = "health";
 const TOO_LATE: &str = "connection timed out";
 /// The text of every error that tonic, the gRPC library, raises itself. Errors from etcd have other texts.
 const OF_THE_TRANSPORT: &str = "transport error";
-/// The lifetime in seconds of the lease with which [`accepted_write`] tests whether etcd accepts writes. It bounds the lease if
-/// the revocation fails.
+/// The lifetime in seconds of the lease with which [`accepted_write`] tests whether etcd accepts writes. If the revocation fails, the lease
+/// ends after this time.
 const CHECK_LEASE_S: i64 = 5;
 
 /// etcd's error texts for a request that its auth refuses, without the prefix `etcdserver: ` or `auth: `.

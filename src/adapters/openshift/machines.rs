@@ -92,8 +92,7 @@ impl Machines {
         Ok(())
     }
 
-    /// Returns whether a controller manages these Machines. A cluster may have Machine objects that no controller has turned into
-    /// machines.
+    /// Returns whether a controller has made machines from these Machines. A cluster may have Machine objects that no controller uses.
     pub fn is_of_use(&self) -> bool {
         self.all.iter().any(Machine::runs)
     }

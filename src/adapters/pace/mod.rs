@@ -167,7 +167,7 @@ impl Pace {
         Self { path: Some(path.to_owned()), ..self }
     }
 
-    /// Returns this `Pace` for an action that is a probe.
+    /// Returns this `Pace` for an action that is a probe, in which podman may take most of the time.
     #[must_use]
     pub fn of_a_probe(self) -> Self {
         Self { is_probe: true, ..self }

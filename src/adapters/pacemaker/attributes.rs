@@ -16,7 +16,8 @@ pub const LINEAGE: &str = "etcd_lineage";
 pub const STANDALONE_NODE: &str = "standalone_node";
 /// The cluster property with the node that may start as a learner.
 pub const LEARNER_NODE: &str = "learner_node";
-/// The cluster property with the node that has the data to keep. An operator chooses it after the histories have split.
+/// The cluster property that names the node with the data that the cluster is to use. An operator sets it after the two nodes' data have
+/// diverged.
 pub const PRIMARY: &str = "etcd_primary";
 /// The cluster property that shows whether etcd has two voters, and since when.
 pub const REDUNDANCY: &str = "etcd_redundancy";
@@ -26,7 +27,7 @@ pub const REACHED: &str = "etcd_reached";
 pub const THIRD_VOTER: &str = "etcd_guest";
 /// The cluster property that describes the member change that is under way. The command that changes the members writes it.
 pub const MEMBER_CHANGE: &str = "etcd_member_change";
-/// The cluster property with the node that last booted alone, and the time: `NODE:SECONDS`, in seconds since 1970.
+/// The cluster property with the node that last booted without its peer, and the time: `NODE:SECONDS`, in seconds since 1970.
 pub const LONE_BOOT: &str = "etcd_lone_boot";
 /// The cluster property with the time of the last change of a fence device's options, in milliseconds since 1970, and the device.
 pub const FENCING_UPDATED: &str = "etcd_fencing_updated";

@@ -7,7 +7,8 @@ use crate::adapters::command::Programs;
 use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 
-/// The id of the set of cluster properties that is the lock. The CIB's manager refuses to create a second element with this id.
+/// The id of the set of cluster properties that is the lock against a second member change. The CIB's manager refuses to create a second
+/// element with this id.
 const SET: &str = "tandem-member-change";
 /// The exit code of `cibadmin` for an element with an id that already exists.
 const EXISTS: i32 = 108;

@@ -7,7 +7,8 @@ use super::failure::FailureKind;
 /// The meaning of a message in a BMC's refusal, for a fence agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// The state is already reached, or the request is impossible in the present state. Reading the power state shows which.
+    /// The request is impossible in the present power state, or the system is already in the wanted state. Reading the power state shows
+    /// which is true.
     WrongState,
     /// The BMC cannot serve the request at present, and a retry may succeed.
     Busy,

@@ -148,7 +148,7 @@ fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     answer
 }
 
-/// Returns the number of consecutive observations, up to this one, in which etcd's answer came too late; 0 if this one did not.
+/// Returns the number of consecutive observations, up to the present one, in which etcd's answer came too late; 0 if it came in time now.
 fn unanswered(context: &Context, question: Question, answer: &Answer) -> u64 {
     if answer.is_too_late { context.programs.pace().unanswered(question) } else { 0 }
 }

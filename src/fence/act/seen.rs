@@ -22,7 +22,7 @@ pub(in crate::fence) struct ActorSeen {
 /// one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fence) struct Fenced {
-    /// The time from the first accepted reset to the proof of Off; `None` if the agent switched nothing off.
+    /// The time from the first accepted reset until the system was proven off; `None` if the agent switched nothing off.
     pub(in crate::fence) to_off: Option<Duration>,
     /// The time at which the system was proven off, in milliseconds since 1970; `None` if it was not.
     pub(in crate::fence) off_at: Option<u64>,

@@ -9,7 +9,7 @@ use crate::adapters::https::address::Address;
 use crate::adapters::https::tls;
 use crate::fence::options::Opt;
 
-/// The port of the own node's BMC, if the option `race_with` names none.
+/// The port of the BMC of the node that the agent runs on, if the option `race_with` names no port.
 const PORT: u16 = 443;
 
 /// The value of the options `race_with`, `race_delay` and `race_preferred`.
@@ -18,10 +18,10 @@ pub struct RaceWith {
     /// The address of the BMC of the node that the agent runs on.
     pub address: Address,
     pub trust: TrustSource,
-    /// The user at the own node's BMC; `None` if it is the user at the target's BMC.
+    /// The user at the BMC of the node that the agent runs on; `None` if it is the same as at the target's BMC.
     pub username: Option<String>,
     pub password_file: Option<PathBuf>,
-    /// The path of the own node's system at the own node's BMC; `None` if it is not configured.
+    /// The path of the system that the agent runs on, at that node's BMC; `None` if it is not configured.
     pub systems_uri: Option<String>,
     /// True if the node that the agent runs on wins when both nodes fence each other. The option `race_preferred` names the winner.
     pub is_preferred: bool,

@@ -72,8 +72,8 @@ fn an_operators_options_are_in_their_places() {
     assert!(line.contains("--volume=/etc/etcd:/etc/etcd:ro") && !line.contains("oom") && !line.contains("entrypoint"));
 }
 
-/// Asserts that the container mounts the agent's files read-only: etcd must not be able to write the durable note, the configuration or the
-/// copy of the manifest.
+/// Asserts that the container mounts the agent's files read-only. etcd must not be able to write the agent's durable record, the
+/// configuration or the copy of the manifest.
 #[test]
 fn what_the_agent_writes_in_the_data_dir_is_read_only_inside() {
     let dir = tempfile::tempdir().unwrap();

@@ -40,7 +40,7 @@ pub(super) fn text<'a>(env: &'a Env, row: &OptionRow) -> Result<&'a str, Invalid
     })
 }
 
-/// Reads the number of backups to keep. 0 counts as 1, so that a resource that was made before 0 was refused does not fail.
+/// Reads the number of backups to keep. 0 counts as 1, because an earlier version accepted 0, and a resource from that time must not fail.
 pub(super) fn max_backups(env: &Env) -> Result<usize, Invalid> {
     if says_no_backup(env) { Ok(1) } else { value(env, &MAX_BACKUP_SNAPSHOTS) }
 }
