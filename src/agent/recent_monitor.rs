@@ -21,17 +21,17 @@ use crate::records::state_file;
 /// second, every fourth one is full; with one every 5 s, each is.
 const ENOUGH_FOR: Duration = Duration::from_millis(3500);
 
-/// Result of the last full monitor, from a file.
+/// Result of the last full monitor (one that observed etcd), from a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RecentMonitor {
-    /// Time of the full monitor's end, in nanoseconds since this boot.
+    /// Time at which the last full monitor (one that observed etcd) ended, in nanoseconds since this boot.
     at: u64,
-    /// Hash of everything that Pacemaker passed to that monitor, see [`Env::asked`].
+    /// Hash of everything that Pacemaker passed to the last full monitor (see [`Env::asked`]).
     asked: u64,
     /// etcd's process in the last full monitor. The result is only used while this process is alive.
     #[serde(flatten)]
     process: Process,
-    /// True if the monitor's result was that etcd runs as Promoted.
+    /// True if the last full monitor found etcd running as Promoted.
     promoted: bool,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact<T> {
-    /// The source was asked, and has this value.
+    /// The source was asked. The field is the value that it has.
     Known(T),
     /// The source was asked, and has no value.
     Absent,

@@ -74,7 +74,7 @@ pub fn change_password(options: &[u8], target: Option<&str>, plug: Option<&str>,
 }
 
 impl Ending {
-    /// Returns the ending of an action `on` that found every system already on.
+    /// Returns the result of an action `on` that found every system already on.
     pub fn already_on() -> Self {
         Self::success("Success: Already ON")
     }

@@ -74,7 +74,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Reads the last outage of the BMC at `address`, for an attempt that began `since` ago.
+    /// Reads the last outage of the BMC at `address`, for an attempt to fence that began the time `since` ago.
     pub fn with(address: &Address, since: Duration) -> Self {
         Self::below(Path::new(DIR), address, since)
     }
@@ -89,7 +89,7 @@ impl Outage {
         Self { path, seen: seen.unwrap_or_default(), began, holds }
     }
 
-    /// Returns whether this attempt may end without a reset after an outage of the BMC.
+    /// Returns whether this attempt to fence may end without a reset after an outage of the BMC.
     pub fn may_give_way(&self) -> bool {
         self.seen.allows(self.began)
     }
@@ -135,7 +135,7 @@ impl Outage {
     }
 }
 
-/// Returns the failure of an attempt that ends without a reset after an outage.
+/// Returns the failure of an attempt to fence that ends without a reset after an outage.
 fn given_way() -> Failure {
     Failure::new(
         FailureKind::Unreachable,

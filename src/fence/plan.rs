@@ -76,7 +76,7 @@ pub struct Moment {
 /// The time limits, pauses and numbers of attempts of a phase of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The time limit of the whole phase.
+    /// The time limit of the whole phase, which is a part of an action.
     pub end: Duration,
     /// The time for which the agent retries a BMC that has never given a useful answer.
     pub patience: Duration,
@@ -84,7 +84,7 @@ pub struct Limits {
     pub after_post: Option<Duration>,
     /// The time after an accepted reset without effect, until the agent posts the next one.
     pub repost: Duration,
-    /// The greatest number of accepted resets in the phase.
+    /// The greatest number of resets that the BMC may accept in one phase (a part of an action).
     pub attempts: u32,
     /// The pause after every accepted reset, before the agent reads the power state.
     pub power_wait: Duration,
@@ -131,7 +131,7 @@ pub enum FenceStep {
 pub enum Reached {
     /// The system was in the wanted power state before the action, as far as the agent knows.
     Already,
-    /// A reset of this agent has changed the state.
+    /// A reset that this agent posted has changed the power state.
     ByUs,
     /// The power state in the field was read, which is all that the action needs.
     State(Power),

@@ -48,12 +48,12 @@ impl Open {
 pub enum Mark {
     #[default]
     Down,
-    /// The BMC did not open the mark session, as far as this node knows.
+    /// The BMC did not open the mark session (see [`Site`]), as far as this node knows.
     Failed,
-    /// The target's BMC did not answer the request for a mark session.
+    /// The target's BMC did not answer the request for a mark session (see [`Site`]).
     Silent,
     Up,
-    /// The BMC's last list of sessions shows the mark session.
+    /// The BMC's last list of sessions has this node's mark session (see [`Site`]).
     Proven,
 }
 

@@ -30,11 +30,11 @@ pub(super) const SNAP: &str = "snap";
 /// The files that were found in a data dir, before any is read.
 #[derive(Debug)]
 pub(super) enum Layout {
-    /// There is no member's data. etcd would create it.
+    /// The data dir has no member's data. etcd would create the data at its start.
     Blank,
     /// There is data without a WAL. etcd would neither create a new data dir nor start. The text is the reason.
     Broken(String),
-    /// There is a WAL. Its files must be read.
+    /// The data dir has a WAL, so its files must be read.
     Files(Files),
 }
 

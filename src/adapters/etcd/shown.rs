@@ -24,7 +24,7 @@ pub enum Shown {
     Nobody,
     /// No answer arrived in time. The text describes what was tried.
     Silence(String),
-    /// The handshake failed, for this reason. Another request may show a more exact reason.
+    /// The handshake failed. The text is the reason. Another request may show a more exact reason.
     Failure(String),
 }
 

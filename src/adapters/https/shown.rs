@@ -6,7 +6,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::tls::{self, Shown};
 
-/// The facts about a BMC's certificate that an operator needs: its end and its fingerprint.
+/// The facts about a BMC's certificate that an operator needs: the end of its validity, and its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The end of the certificate's validity in seconds since 1970; `None` where it cannot be read.

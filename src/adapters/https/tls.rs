@@ -30,7 +30,7 @@ use super::wrong::{is_about_us, is_authority, names_of, short};
 pub enum Trust {
     /// Certificates that are signed by an authority that this machine trusts.
     System,
-    /// Certificates that an authority of the list has signed, and self-signed certificates of the list.
+    /// Certificates that an authority in the field's list has signed, and self-signed certificates in that list.
     Listed(Vec<CertificateDer<'static>>),
     /// Certificates with one of these SHA-256 fingerprints, whatever their names, dates and issuers are.
     Pinned(Vec<Fingerprint>),
@@ -145,7 +145,7 @@ pub(crate) fn verifier(trust: Trust) -> Arc<dyn ServerCertVerifier> {
     Arc::new(Verifier { trust, check_name: true, provider, shown: Shown::default(), authorities: OnceLock::new() })
 }
 
-/// A resolver of client certificates that has none. It records whether the server asks for one.
+/// A resolver of client certificates for a client without a certificate. It records whether the server asks for one.
 #[derive(Debug)]
 struct NoCertificate(Arc<AtomicBool>);
 

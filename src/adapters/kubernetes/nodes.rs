@@ -55,7 +55,7 @@ pub(crate) struct Node {
 /// An event of a watch of one Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The Node was created or changed, to this state.
+    /// The Node was created or changed. The field is its new state.
     Is(Box<Node>),
     /// The Node was deleted. The text is the resource version of the deletion.
     Gone(String),

@@ -271,7 +271,7 @@ impl Api {
         Ok(())
     }
 
-    /// Deletes the saved object, if it still has `version`. Another object with the same name stays.
+    /// Deletes the saved object, if its resource version is `version`. A newer object with the same name stays.
     fn delete(&self, saved: &Saved, version: &str) -> Result<(), Trouble> {
         let url = format!("{}{}", self.access.server, saved.path);
         // The pods of a job are deleted with it.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The number of outcomes that are kept for each kind of request. A slow answer is forgotten after as many later ones. This
 /// node's etcd answers every few seconds.
 const KEPT: usize = 8;
-/// The factor from the slowest recorded answer to the next time limit.
+/// The factor by which the slowest recorded answer is multiplied to get the next time limit.
 const MARGIN: u32 = 3;
-/// The factor from a time limit that was too short to the next time limit.
+/// The factor by which an exceeded time limit is multiplied to get the next time limit.
 const GROWTH: u32 = 2;
 /// The greatest time limit after requests that timed out, as a multiple of the least limit. Even a machine that is thirty times slower
 /// needs less, and an action must have time for several observations.
@@ -23,9 +23,9 @@ const LONGEST_MS: u64 = 3_600_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// The request was answered after this time.
+    /// The request was answered after the time in the field.
     Answered(u64),
-    /// The request was not answered within this time.
+    /// The request was not answered within the time in the field.
     TooLate(u64),
 }
 

@@ -18,7 +18,7 @@ pub enum FailureKind {
     Busy { retry_after: Option<Duration> },
     /// The BMC refused the credentials at the first and at the second attempt.
     Unauthorised,
-    /// The account may not do this because of its privileges, a licence, or a password that must be changed first.
+    /// The account may not perform the request because of its privileges, a licence, or a password that must be changed first.
     Forbidden,
     /// The BMC does not have the resource.
     Missing,

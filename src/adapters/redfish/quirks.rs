@@ -14,7 +14,7 @@ pub enum Meaning {
     Busy,
     /// The BMC refuses the credentials.
     Unauthorised,
-    /// The account lacks the right to do this.
+    /// The account lacks the right to perform the request.
     Forbidden,
     /// The BMC does not know the value of `ResetType`.
     ValueRefused,

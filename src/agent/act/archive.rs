@@ -15,7 +15,7 @@ use crate::records::own_dir;
 /// Name of the archive with the configuration of the last replaced container. It is next to etcd's present configuration.
 pub(super) const CONFIGURATION: &str = "config-previous.tar.gz";
 
-/// Keeps the container that is being replaced, renamed to `<name>-previous`, and its configuration.
+/// Renames the container that is being replaced to `<name>-previous`, and archives its configuration.
 pub(super) fn keep_previous(context: &Context) {
     let name = &context.params.name;
     let previous = format!("{name}-previous");

@@ -29,7 +29,7 @@ use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
 use crate::records::state_file;
 
-/// Error of an effect of a plan that failed (see `crate::decide::Effect`).
+/// Error of a failed effect of a plan (see `crate::decide::Effect`).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

@@ -236,7 +236,7 @@ fn fit_together(params: &Params) -> Result<(), Invalid> {
     }
 }
 
-/// Checks whether etcd accepts these settings together, and together with the ports.
+/// Checks whether etcd accepts `settings` together, and together with the ports in `params`.
 pub fn settings_fit(params: &Params, settings: &[Setting]) -> Result<(), Invalid> {
     let taken = [("client_port", params.client_port), ("peer_port", params.peer_port)];
     settings::fit_together(settings, &taken).map_err(|why| Invalid::everywhere(format!("etcd_settings: {why}")))

@@ -20,7 +20,7 @@ const ONE_CHANGE: u64 = 10 * 60 * 1000;
 /// The milliseconds in a day. A refusal that lasts longer is reported again after each day.
 const A_DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// An event, and the condition under which a repeated one is dropped.
+/// An event, and the rule by which it is dropped if the file of events has one with the same cause.
 type Told = (Event, Repeat<'static>);
 
 /// Returns the event about an `effect` that was performed on `node`; `None` if the effect needs no event. A sole voter is an error, except

@@ -95,7 +95,7 @@ impl Http {
         Ok(Self { agent: config.build().new_agent(), url, deadline })
     }
 
-    /// Returns the cluster's id and its members, from `/members`. etcd answers this without a quorum.
+    /// Returns the cluster's id and its members, from `/members`. etcd answers that request without a quorum.
     pub(super) fn members(&self, patience: Duration) -> Result<(u64, Vec<Member>), Error> {
         let mut answer = self.get("/members", patience, &[])?;
         let id = answer.headers().get(CLUSTER).and_then(|id| id.to_str().ok());

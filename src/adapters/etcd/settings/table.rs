@@ -6,7 +6,7 @@ pub(super) struct Key {
     /// The name that the newest etcd has for the setting.
     pub(super) name: &'static str,
     pub(super) kind: ValueKind,
-    /// The first minor release of etcd 3 that knows the setting, whatever its name was then.
+    /// The first minor release of etcd 3 that knows the setting, possibly under an earlier name.
     pub(super) since: u32,
     pub(super) form: Form,
 }
