@@ -333,8 +333,8 @@ mod tests {
         }
     }
 
-    /// Asserts that an action ends without another observation if it lacks the time for one. On a slow machine, Pacemaker would end the
-    /// action before its result.
+    /// Asserts that an action ends without another observation if it lacks the time for one. On a slow machine, Pacemaker would otherwise
+    /// kill the action before it returns a result.
     #[test]
     fn an_action_that_the_next_one_goes_on_from_does_not_look_again_without_the_time_for_it() {
         let dir = tempfile::tempdir().unwrap();

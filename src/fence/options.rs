@@ -9,7 +9,7 @@ use crate::adapters::pacemaker::attributes::FENCE_WAIT;
 /// The longest time-out or delay in seconds: one day.
 const LONGEST: i64 = 24 * 60 * 60;
 
-/// An option of the agent. Two names for the same option, such as `ip` and `ipaddr`, have one variant.
+/// An option of the agent. An option with two names, such as `ip` and `ipaddr`, has one variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Opt {
     Action,

@@ -133,7 +133,7 @@ pub enum Reached {
     Already,
     /// A reset that this agent posted has changed the power state.
     ByUs,
-    /// The power state in the field was read, which is all that the action needs.
+    /// The action was to read the power state, and has read the one in the field.
     State(Power),
 }
 

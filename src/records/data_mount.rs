@@ -54,8 +54,8 @@ pub fn keep(path: &Path, data_dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks that the empty `data_dir` is not a place where a file system is missing: that of the last start, which is recorded in the file at
-/// `path`, or one of `/etc/fstab`.
+/// Checks that no file system with data is missing at the empty `data_dir`. Compares the present mounts with the mount of the last start,
+/// which is in the file at `path`, and with `/etc/fstab`.
 pub fn check_blank(path: &Path, data_dir: &Path) -> Result<(), NotBlank> {
     let unread = |path| move |error: io::Error| NotBlank::Unread { path, why: error.to_string() };
     let mounts = proc::mounts().map_err(unread(proc::MOUNT_TABLE))?;

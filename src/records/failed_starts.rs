@@ -37,8 +37,8 @@ impl Directory {
     }
 }
 
-/// Reads how often etcd of `image` has crashed over the data in `data_dir`. Returns `None` if there is no readable record, or if it is
-/// about other data or another image.
+/// Reads how often an etcd from the image `image` has crashed over the data in `data_dir`. Returns `None` if there is no readable record,
+/// or if the record is about other data or another image.
 pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
     let recorded: Fact<Recorded> = own_dir::read(data_dir, FAILED_STARTS);
     let recorded = recorded.known()?;
@@ -46,7 +46,7 @@ pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
     is_of_these.then(|| recorded.failed.clone())
 }
 
-/// Records the number of crashes (`failed`) of etcd of `image` over the data in `data_dir`.
+/// Records how often (`failed`) an etcd from the image `image` has crashed over the data in `data_dir`.
 pub fn write(data_dir: &Path, image: &str, failed: &FailedStarts) -> io::Result<()> {
     let recorded = Recorded { of: Directory::of(data_dir)?, image: image.to_owned(), failed: failed.clone() };
     own_dir::write(data_dir, FAILED_STARTS, &recorded)

@@ -91,8 +91,8 @@ pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     replace_as(path, text, mode, None)
 }
 
-/// Replaces a file as [`replace`] does, and gives the new file to `owner`, a user and a group. The new file gets its owner before the
-/// rename, so that a link under the old name is not changed.
+/// Replaces a file as [`replace`] does, and gives the new file to `owner`, a user and a group. The new file gets its owner before it is
+/// renamed to `path`. A link at `path` is replaced, and its target keeps its owner.
 pub fn replace_as(path: &Path, text: &[u8], mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     let (parent, name) = place(path)?;
     directory::make(parent, 0o755)?;

@@ -55,8 +55,8 @@ struct Reported {
 }
 
 impl Server {
-    /// Serves clients until the multiplexer is asked to end and no client is left. Then disarms the device. An error is the reason why
-    /// that failed.
+    /// Serves clients until the multiplexer is asked to end and no client is left. Then disarms the device. Returns an error if disarming
+    /// fails.
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut reported = Reported { is_state_written: true, ..Reported::default() };
         let mut next_tick = now();

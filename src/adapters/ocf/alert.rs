@@ -31,7 +31,7 @@ pub enum Kind {
         name: String,
         value: String,
     },
-    /// There is no alert, or its kind is unknown.
+    /// Pacemaker has passed no alert, or one of a kind that this program does not know.
     #[default]
     Other,
 }

@@ -55,7 +55,7 @@ pub enum Limit {
     /// A limit that is the same on every machine.
     Fixed(Duration),
     Of(Question),
-    /// The present limit of a [`Question`], plus a time that the request takes in any case.
+    /// The present limit of a [`Question`], plus the time in the first field, which the request takes in any case.
     Beyond(Duration, Question),
 }
 

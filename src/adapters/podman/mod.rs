@@ -83,7 +83,7 @@ impl Error {
 
 impl Inspected {
     /// Returns the number of the container's process, if the process may be alive. The kernel's list of processes decides, because podman's
-    /// record may be outdated. Without a sign there, podman's record counts.
+    /// record may be outdated. If that list does not show whether the process is alive, podman's record counts.
     pub fn alive(&self) -> Option<i32> {
         match process::of_container(&self.id, self.state.pid, !self.state.cgroup_path.is_empty()) {
             Fact::Known(pid) => Some(pid),

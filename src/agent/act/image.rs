@@ -13,8 +13,8 @@ use crate::records::image_versions;
 
 /// Version of etcd that is assumed if an image does not report one. It is the supported release with the fewest settings.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
-/// Time limit of an image pull while etcd runs, or can start from its last container's image. During a pull no other action of this agent
-/// runs, and the peer of a member that is down takes no writes.
+/// Time limit of an image pull while etcd runs, or can start from its last container's image. It is short: during a pull no other action of
+/// this agent runs, and while this member is down, the peer takes no writes.
 const PULLS_BRIEFLY: Duration = Duration::from_secs(8);
 
 /// Container image that is on this node.

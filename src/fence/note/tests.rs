@@ -28,7 +28,7 @@ fn failed(at: u64, called: &str, uuid: Option<&str>) -> Noted {
     Noted { note, found: false, adds: false, uuid: uuid.map(str::to_owned) }
 }
 
-/// Reads the only note in `directory`.
+/// Reads the only note (see [`BmcNote`]) in `directory`.
 fn kept(directory: &Path) -> BmcNote {
     let found = files(directory);
     assert_eq!(found.len(), 1, "{found:?}");

@@ -65,7 +65,7 @@ pub(crate) struct Sealer {
     senders: BTreeMap<String, Sender>,
 }
 
-/// The newest known start of a sender's agent, its key, and the counters that were received.
+/// The data about one sender: the newest known start of the sender's agent, the key of that start, and the counters that were received.
 #[derive(Debug)]
 struct Sender {
     start: Start,

@@ -18,7 +18,8 @@ const ALL_LIMIT: usize = 700;
 /// The details of an event: short texts for programs, by name.
 pub type Details = BTreeMap<String, String>;
 
-/// Returns those of `details` that an event may have. Their names are words of limited length, and each text is cut to one short line.
+/// Returns the details in `details` that are within the limits of an event. A name must be a word of limited length. Each text is cut to
+/// one short line.
 pub(super) fn bounded(details: impl IntoIterator<Item = (String, String)>) -> Details {
     let mut left = ALL_LIMIT;
     let is_word = |name: &str| {

@@ -21,8 +21,8 @@ pub use append::{Error, Repeat, append, make_directory};
 pub use details::Details;
 pub use files::FILES;
 
-/// The directory of the events. The package creates it. Pacemaker's user, as which alert agents run, writes there, and the user's group
-/// reads there.
+/// The directory of the events, which the package creates. The alert agents write there, because they run as Pacemaker's user. That user's
+/// group reads there.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
 /// The longest message of an event in bytes. With this limit a line is shorter than 4096 bytes, which one write never splits.
 const MESSAGE_LIMIT: usize = 1500;
@@ -66,7 +66,7 @@ impl Type {
 /// Reading an event cleans its texts and checks its other fields ([`fields`]), because other programs may write the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// The number of the event. It rises by one on each node, and is assigned when the event is appended.
+    /// The number of the event. Each node numbers its events in ascending order, when they are appended to its file.
     #[serde(default, deserialize_with = "fields::number")]
     pub number: u64,
     /// The time of the event in milliseconds since 1970. In the file it is a text as in RFC 3339.

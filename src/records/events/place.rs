@@ -10,8 +10,8 @@ use nix::libc;
 
 use crate::os::{appended, proc};
 
-/// The mode of the directory of the events. Alert agents write there as Pacemaker's user. The group may only read, because a member could
-/// otherwise forge an event.
+/// The mode of the directory of the events. Alert agents write there as Pacemaker's user. The user's group may only read, because a member
+/// of the group could otherwise forge an event.
 const MODE: u32 = 0o750;
 pub(super) const FILE_MODE: u32 = 0o640;
 /// The mode of the lock file. A user that could read the file could lock it, and so stop all writers.

@@ -98,7 +98,7 @@ pub enum ProxyStep {
     Look,
     Attach,
     Term,
-    /// The step from the order to campaign until etcd asks for the vote.
+    /// The step in which the vote proxy orders etcd to campaign, until etcd requests the vote.
     Campaign,
     Vote,
     Acknowledge,
