@@ -20,7 +20,8 @@ use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
 use crate::records::{data_mount, own_dir, state_file};
 
-/// Duration from which on an observation counts as slow. A shorter one leaves time for several observations in any wait.
+/// Duration from which on an observation counts as slow. With shorter observations, the agent can make several of them during each of its
+/// waits.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
 
 /// Gathers all evidence for a decision. `launching` is true if another action holds the lock on the container. The caller tries to take

@@ -74,8 +74,8 @@ pub(super) fn word(history: &[Moment]) -> Word {
     }
 }
 
-/// Returns whether the BMC has refused every reset with `refusal` for [`STANDING`], while every reading was Off. Some BMCs refuse a reset
-/// of a system that is off in this way, so fencing it would otherwise never succeed.
+/// Returns whether the BMC has refused every reset with `refusal` for [`STANDING`], while every reading was Off. Some BMCs never accept a
+/// reset of a system that is off. Fencing such a system would fail without this rule.
 fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     let mut times = Vec::new();
     for moment in history.iter().rev() {

@@ -34,8 +34,8 @@ const CAUSE_LIMIT: usize = 500;
 const NODE_LIMIT: usize = 255;
 /// The greatest number of an event. Readers of JSON are exact only up to this number, so a line with a greater one is not read.
 const HIGHEST: u64 = 1 << 53;
-/// The number of events after which a new file begins. The previous file stays, so that a recipient that was down receives at least this
-/// many.
+/// The number of events after which a new file begins. The previous file is not deleted until then, so a recipient that was down can
+/// receive at least this many events.
 pub const KEPT: u64 = 10_000;
 
 /// The severity of an event, in the words of Kubernetes' events.

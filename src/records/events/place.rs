@@ -60,7 +60,8 @@ impl Place {
         proc::open_file(&self.directory).join(name.file_name().unwrap_or_default())
     }
 
-    /// Opens a file of the directory for appending. A new file gets the directory's owner before anything is written.
+    /// Opens a file of the directory for appending. A new file gets the owner and the group of the directory before anything is written to
+    /// it.
     pub(super) fn open(&self, name: &Path, mode: u32) -> io::Result<File> {
         let opened = appended::open(&self.at(name), mode)?;
         let metadata = opened.file.metadata()?;
