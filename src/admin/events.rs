@@ -56,7 +56,7 @@ pub(super) struct Arguments {
     form: Form,
 }
 
-/// What else can be done with events.
+/// The subcommands of `tandem events`. Without one, it lists events.
 #[derive(Subcommand)]
 enum Command {
     Test(Test),

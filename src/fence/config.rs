@@ -138,7 +138,7 @@ pub struct Config {
     pub environment: Environment,
     /// The race with the other node's agent before a reset; `None` if the option `race_with` is not set.
     pub race: Option<RaceWith>,
-    /// The name of this node's attribute whose value is the number of seconds to wait before switching a system off. `None` if Pacemaker's
+    /// The name of the node attribute with the number of seconds to wait before this node switches a system off. `None` if Pacemaker's
     /// fencer did not start the agent, and for an action that switches nothing off.
     pub wait_attribute: Option<String>,
 }

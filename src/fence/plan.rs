@@ -221,7 +221,7 @@ impl Plan {
         Some(self.out_of_time(history))
     }
 
-    /// Returns the time at which the phase (a part of an action) must end, counted from its start.
+    /// Returns the time at which the phase must end, counted from the start of the phase. An action has several phases.
     fn end(&self, history: &[Moment]) -> Duration {
         let first = posted(history).next();
         match (first, self.limits.after_post) {

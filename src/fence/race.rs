@@ -77,7 +77,8 @@ pub enum RaceStep {
 pub enum Pause {
     /// The wait before the agent reads the BMCs' lists of sessions again.
     Poll,
-    /// One second: the wait of the preferred node if a BMC's list does not show its mark session (see [`Site`]).
+    /// One second: the wait of the preferred node if a BMC's list of sessions does not show the session that this node opened there for
+    /// the race.
     Short,
     /// The option `race_delay`: the wait of the node that is not preferred.
     Delay,
@@ -108,7 +109,8 @@ pub enum Raised {
 pub struct Listing {
     /// True if the list has the session by which this agent announces its reset.
     pub ours: bool,
-    /// True if the list has a session by which the other node may announce a reset, and whose agent may still run.
+    /// True if the list has a session by which the other node may announce a reset, and the agent that opened the session may still
+    /// run.
     pub rivals: bool,
 }
 

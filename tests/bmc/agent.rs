@@ -211,7 +211,8 @@ pub fn finish(mut child: Child) -> Output {
 }
 
 /// Returns the largest memory use of a child in KiB, from its directory in `/proc`. A child that still runs this
-/// process's program counts as 0, because `vfork` returns before `exec` has replaced memory and program.
+/// process's program counts as 0, because the kernel lets the parent continue shortly before `exec` has
+/// replaced the child's memory and program.
 fn high_water(directory: &str) -> u64 {
     let program_of = |directory: &str| std::fs::read_link(format!("{directory}/exe")).ok();
     if program_of(directory) == program_of("/proc/self") {

@@ -95,7 +95,7 @@ pub enum Access {
 /// The place in which the answer to a login has the URI of the new session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionSays {
-    /// The URI is in the header `Location`, as the standard requires, and in the body.
+    /// The session's URI is in the header `Location`, as the standard requires. It is in the body, too.
     Header,
     Path,
     Id,

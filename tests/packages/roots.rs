@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{PACKAGES, REVISION, deb, root, rpm, said};
 
-/// The packages that own the paths of `tandem-dropin` today: name, version, and path.
+/// The distribution's packages that own a path which `tandem-dropin` takes over: name, version, and path.
 const TAKEN: &[(&str, &str, &str)] = &[
     ("resource-agents", "4.18.0", "/usr/lib/ocf/resource.d/heartbeat/podman-etcd"),
     ("fence-agents-redfish", "4.16.0", "/usr/sbin/fence_redfish"),

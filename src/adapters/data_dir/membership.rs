@@ -218,8 +218,8 @@ struct Leaf {
 }
 
 impl Store {
-    /// Parses as much of the key-value tree as possible. If the tree is unreadable, the peer URLs are unknown, and fewer changes count as
-    /// dropped by etcd. Raft's own list of members does not come from this tree.
+    /// Parses as much of the key-value tree as possible. If the tree is unreadable, the peer URLs are unknown, and
+    /// fewer of the member changes that etcd rejected are recognized. Raft's list of voters is still right, because it does not come from this tree.
     fn parse(json: &[u8]) -> Self {
         let Ok(tree) = serde_json::from_slice::<Tree>(json) else { return Self::default() };
         let cluster = tree.root.children.and_then(|top| top.cluster).and_then(|cluster| cluster.children);

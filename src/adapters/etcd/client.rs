@@ -63,8 +63,9 @@ pub struct Answer {
     pub no_permission: Option<Box<NoPermission>>,
     /// The member's ids, term and applied index if it has no leader; else `None`.
     pub leaderless: Option<Raft>,
-    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth hides the state, this field is about a read
-    /// that this program sends instead. The read times out on a slow etcd, and also on one without a leader.
+    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth refuses the request for
+    /// the state, the program sends a linearizable read instead, and the field is true if that read timed out. It also times out on an
+    /// etcd without a leader.
     pub is_too_late: bool,
 }
 

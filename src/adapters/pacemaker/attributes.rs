@@ -56,7 +56,7 @@ pub const SYSTEM_UUID: &str = "etcd_system_uuid";
 pub const REMOVAL_LOCK: &str = "member_removal_lock";
 /// The permanent node attribute with the time at which a node's fencing last passed its test, in seconds since 1970.
 pub const FENCING_TESTED: &str = "etcd_fencing_tested";
-/// The transient node attribute of a node whose etcd must start with the node's own data, whatever data the other node has.
+/// The transient node attribute of a node on which etcd must start with that node's own data, regardless of the other node's data.
 pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
 /// The transient node attribute of a node on which the next stop of etcd is the first half of a restart.
 pub const RESTART_NO_LEAVE: &str = "restart_no_leave";

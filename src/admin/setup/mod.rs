@@ -120,7 +120,7 @@ pub(super) struct Join {
     /// The file that 'tandem setup' wrote on the other node
     #[arg(value_name = "FILE", required_unless_present = "stdin")]
     file: Option<PathBuf>,
-    /// Reads the content of FILE from standard input, and waits no longer than that stays open
+    /// Reads the content of FILE from standard input, and stops waiting once standard input is closed
     #[arg(long, conflicts_with = "file")]
     stdin: bool,
     /// Changes nothing on either node, and prints what would be done on this one

@@ -20,8 +20,8 @@ pub enum Next {
 pub enum Leaves {
     /// The old member is removed before the new one is listed, because etcd lists no learner while a voter is down.
     First,
-    /// The old member is removed just before the new one is promoted. If the dead voter were still listed, a promotion would raise the
-    /// number of voters that must not fail.
+    /// The old member is removed just before the new one is promoted. If the dead voter were still listed, a promotion would make the
+    /// quorum as large as the number of live voters, so that no other voter may fail.
     BeforeTheVote,
     /// The old member is removed once the new one votes.
     Last,

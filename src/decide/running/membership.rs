@@ -34,8 +34,9 @@ pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
     Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Adds a peer that is confirmed gone to the member list as a learner, before it returns. The member list then shows other programs that a
-/// second member is to come. A learner that has not started counts for no majority, and a cluster with one voter is not forced again.
+/// Adds a peer that is confirmed gone to the member list as a learner, before the peer returns. The member list then shows other programs
+/// that a second member is to come. This is safe, because a learner counts for no majority, and because this agent forces no new cluster
+/// from a sole voter, which would remove the learner again.
 pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let is_gone = match peer_word(evidence) {
         PeerStatus::Down => true,

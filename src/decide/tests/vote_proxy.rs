@@ -214,8 +214,8 @@ fn given_up_half_way_it_is_restarted() {
     assert_eq!(why_restarted(&plan), Some(NoVoteProxy::InVain));
 }
 
-/// Asserts that etcd is restarted if the vote proxy was ended after its vote. Without its follower etcd steps down after an election
-/// time-out or two, and calls itself the leader of two voters until then.
+/// Asserts that etcd is restarted if the vote proxy was ended after its vote. The vote proxy was etcd's only follower: without it, etcd
+/// steps down after one or two election time-outs, and until then still reports itself as the leader of two voters.
 #[test]
 fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
     let cast = Progress::enter(Phase::StoodIn, 0);

@@ -52,8 +52,8 @@ impl Actor<'_> {
         }
     }
 
-    /// Waits until the time `at`, counted from the time `began`. Meanwhile uses the sessions of the fence race, so that no BMC closes them
-    /// as idle. If `goal` is On, deletes them.
+    /// Waits until the time `at`, counted from the time `began`. Meanwhile it uses the sessions of the fence race, so that no BMC closes
+    /// them as idle; if `goal` is On, it deletes them instead, because the race is over.
     pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
         let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
         match &mut self.contest {

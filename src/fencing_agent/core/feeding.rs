@@ -15,7 +15,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// The pause after the watchdog could not be opened, if an earlier agent left it running. It is short, because the watchdog will reset
 /// the machine.
 const RETRY_RUNNING: Duration = Duration::from_secs(1);
-/// The time without a quorum from the start until a warning, if an earlier agent left the watchdog running.
+/// The time after its start at which the agent warns that it has no quorum. It applies only if an earlier agent left the watchdog running.
 const WARNED_AFTER: Duration = Duration::from_secs(2);
 
 /// The state of the watchdog device.

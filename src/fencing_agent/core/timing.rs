@@ -16,8 +16,8 @@ const OF_MANY: u32 = 4;
 /// The number of unanswered challenges in a row after which a member is suspected without a probe.
 const UNANSWERED: u32 = 4;
 
-/// The default timings in milliseconds, by the number of members: gossip, probe, shortest and longest suspicion, window. They are
-/// interpolated linearly.
+/// The default timings in milliseconds, by the number of members: gossip, probe, shortest and longest suspicion, and the time for which the
+/// watchdog is fed after the last contact with a quorum (`window`). Values between two rows are interpolated linearly.
 const TABLE: [(usize, [u64; 5]); 7] = [
     (3, [200, 500, 1_000, 2_000, 3_000]),
     (10, [250, 750, 2_000, 3_000, 4_000]),

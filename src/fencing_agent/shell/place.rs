@@ -105,7 +105,7 @@ impl Kept {
     }
 }
 
-/// A file whose existence shows that an agent has opened the watchdog and not disarmed it. A boot deletes the file.
+/// A file that exists while an agent has the watchdog open and not disarmed, also after that agent was killed. A boot deletes the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
     dir: PathBuf,

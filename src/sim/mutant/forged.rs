@@ -47,7 +47,7 @@ pub(super) fn take_the_peer_at_our_word(evidence: &mut Evidence) {
     }
 }
 
-/// Has this node's data pass for a voter's, if the parameters of both nodes prefer its history.
+/// Makes a learner's data on this node look like a voter's, if the parameters of both nodes prefer this node's history.
 pub(super) fn take_a_learner_for_a_voter(evidence: &mut Evidence) {
     if names_this_node(evidence) {
         bend_history(evidence, |history| !history.has_left);

@@ -53,7 +53,7 @@ impl Lab {
         self.dir().join(node.name())
     }
 
-    /// Returns the directory that is one of the host's disks. `role` is `etc`, `usr`, `var-lib`, `var-log` or
+    /// Returns the directory with the content of one of the node's disks. `role` is `etc`, `usr`, `var-lib`, `var-log` or
     /// `var-tmp`.
     pub fn disk(&self, node: Node, role: &str) -> PathBuf {
         self.node_dir(node).join("disk").join(role)

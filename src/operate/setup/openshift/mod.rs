@@ -27,7 +27,7 @@ const START: [(&str, &str, u64); 2] = [("timeout", "180s", 180_000), ("start-del
 const TITLES: [&str; 3] =
     ["the etcd operator's own set-up", "kubelet's resource", "etcd runs where kubelet runs, and after it"];
 
-/// The kubeconfig and the BMC passwords that setup has from OpenShift's API.
+/// A kubeconfig for OpenShift's API, and the BMC passwords that `tandem setup` read from that API.
 #[derive(Debug)]
 pub struct Asked {
     pub kubeconfig: PathBuf,

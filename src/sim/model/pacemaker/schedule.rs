@@ -17,8 +17,8 @@ pub enum Begin {
         both: bool,
     },
     Monitor,
-    /// A stop, which is half of a restart with `restart` and final without. With `both`, the same transition stops both
-    /// nodes.
+    /// A stop of the resource. If `restart` is true, a start follows it. If `both` is true, the same transition stops the
+    /// resource on both nodes.
     Stop {
         restart: bool,
         both: bool,
