@@ -24,6 +24,12 @@ pub struct Done {
     pub figures: Vec<String>,
 }
 
+impl Done {
+    fn end(&self) -> &'static str {
+        if self.failed.is_some() { "FAILED" } else { "passed" }
+    }
+}
+
 /// The reason of a scenario's failure, and the state of the lab at that moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failed {
@@ -74,7 +80,7 @@ impl Report {
             run: done.name.clone(),
             hosts: results::hosts(wish),
             day: results::today(),
-            result: format!("{} in {:.0} s", if done.failed.is_some() { "FAILED" } else { "passed" }, done.seconds),
+            result: format!("{} in {:.0} s", done.end(), done.seconds),
             figures: done.figures.clone(),
         };
         self.done.iter().map(row).collect()
@@ -85,8 +91,7 @@ impl Report {
         println!("{} recorded decisions replayed without a difference", self.replayed);
         println!();
         for done in &self.done {
-            let end = if done.failed.is_some() { "FAILED" } else { "passed" };
-            println!("  {:<36} {end} {:>5.0} s", done.name, done.seconds);
+            println!("  {:<36} {} {:>5.0} s", done.name, done.end(), done.seconds);
         }
         println!();
         let failures = self.failures();

@@ -73,7 +73,7 @@ impl Summary {
     /// Returns the figures of all runs together, as text.
     pub(super) fn figures(&self) -> Vec<String> {
         let all: Vec<&Outcome> = self.by_kind.values().flatten().collect();
-        let sum = |count: fn(&Outcome) -> usize| all.iter().map(|outcome| count(outcome)).sum::<usize>();
+        let sum = |count| sum(&all, count);
         let (acknowledged, lost) = (sum(|outcome| outcome.acknowledged), sum(|outcome| outcome.lost));
         let gaps = gaps(&all);
         let (median, longest) = (seconds(gaps.get(gaps.len() / 2)), seconds(gaps.last()));
@@ -103,6 +103,10 @@ impl Summary {
     }
 }
 
+fn sum(outcomes: &[&Outcome], count: fn(&Outcome) -> usize) -> usize {
+    outcomes.iter().map(|outcome| count(outcome)).sum()
+}
+
 /// Returns the longest gap of each run that wrote, sorted.
 fn gaps(outcomes: &[&Outcome]) -> Vec<Duration> {
     let mut gaps: Vec<Duration> =
@@ -116,7 +120,7 @@ fn seconds(gap: Option<&Duration>) -> String {
 }
 
 fn print_row(name: &str, outcomes: &[&Outcome]) {
-    let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(|outcome| count(outcome)).sum::<usize>();
+    let sum = |count| sum(outcomes, count);
     let gaps = gaps(outcomes);
     println!(
         "  {name:<16} {:>5} {:>7} {:>13} {:>7} {:>9} {:>12} {:>8}",
