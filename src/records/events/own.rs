@@ -109,8 +109,8 @@ fn reach(LogPosition { term, index }: LogPosition) -> String {
     format!("term {term} index {index}")
 }
 
-/// Returns the event about `tandem confirm-recovery` on `node`, by which the operator `who` gave up the writes that the node `lost` took
-/// after `position`.
+/// Returns the event about a `tandem confirm-recovery` that an operator typed on `node`. By this command the operator gave up the
+/// writes that the node `lost` took after `position`. `who` is the operator's name.
 pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
     let position = reach(position);
     let message =
