@@ -65,7 +65,7 @@ fn what_is_called_is_required() {
     programs.retain(|program| program != "ssh");
     assert!(programs.contains(&"pcs".to_owned()), "every command that is printed is pcs' own: {programs:?}");
     // These programs are used only with systemd, or for a named kernel module, and exist there.
-    let are_there = ["systemctl", "journalctl", "modprobe"];
+    let are_there = ["systemctl", "systemd-run", "journalctl", "modprobe"];
     for program in programs.into_iter().filter(|program| !are_there.contains(&program.as_str())) {
         let owner = owner(&program);
         let owner = owner.as_str();
