@@ -209,7 +209,7 @@ fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc
     Ok((asked, given))
 }
 
-/// The operator's confirmations of granting quorum and of the lost node being off.
+/// The operator's two confirmations: that this node is to be granted quorum, and that the lost node is off.
 #[derive(Clone, Copy, Debug)]
 struct Words {
     quorum: bool,

@@ -125,8 +125,8 @@ fn fact<T>(fact: &Fact<T>, absent: &str, describe: impl Fn(&T) -> String) -> Str
     }
 }
 
-/// Returns the name of the node with the etcd member `id`. It comes from the etcd that answered, or from a member list. Without a name,
-/// returns the id.
+/// Returns the name of the node with the etcd member `id`: the node of the etcd that answered, or else the name in a member list.
+/// Returns the id if neither has a name for it.
 fn node_of(evidence: &Evidence, id: MemberId) -> String {
     let [own, peer] = [&evidence.own_etcd, &evidence.peer_etcd].map(Fact::known);
     let is = |etcd: Option<&Etcd>| etcd.is_some_and(|etcd| etcd.member_id == id);
@@ -245,7 +245,7 @@ fn boot_memory(evidence: &Evidence, memory: &BootState) -> String {
     }
 }
 
-/// Describes the slowness of this node that affects the agent's decisions.
+/// Describes how slow this node is, as far as the agent takes its slowness into account.
 fn pace(pace: Pace) -> String {
     let Pace { look_ms, launch_ms, postponed, unanswered } = pace;
     let mut parts = Vec::new();

@@ -90,8 +90,8 @@ impl Report for Explanation {
     }
 }
 
-/// Returns the reason that the agent would report, and `crm_mon` show, if it waited in vain until its deadline.
-/// Returns `None` if the agent does not wait, or if the present reason would not change.
+/// Returns the reason that the agent would report if it waited in vain until its deadline. `crm_mon` would show this reason. Returns
+/// `None` if the agent does not wait, or if the present reason would not change.
 fn after_waiting(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Reason> {
     if !plan.effects.is_empty() || !matches!(plan.next, Next::Reobserve { .. }) {
         return None;

@@ -147,7 +147,7 @@ pub fn misused(words: &[&str]) -> Option<String> {
     line.err().filter(clap::Error::use_stderr).map(|fault| fault.to_string())
 }
 
-/// Keeps only the nearest subcommand that clap suggests for a mistyped one, which is the last in clap's list.
+/// Keeps only the last of the subcommands that clap suggests for a mistyped one. The last suggestion is the nearest.
 fn with_nearest(mut answer: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(mut names)) = answer.remove(ContextKind::SuggestedSubcommand)
         && let Some(nearest) = names.pop()

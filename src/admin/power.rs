@@ -221,8 +221,8 @@ fn on(arguments: &Target) -> Result<SwitchedOn, Failure> {
     Ok(SwitchedOn::of(node, switched?))
 }
 
-/// Refuses to switch a node on while Pacemaker fences it. The fence agent then waits until the BMC reports Off, and a
-/// node that is switched on would never prove Off.
+/// Refuses to switch a node on while Pacemaker fences it. The fence agent waits until the BMC reports Off. A node that is switched on
+/// meanwhile would never be reported as Off.
 fn may_be_switched_on(cluster: &Cluster, node: &str) -> Result<(), Failure> {
     let fencings = cluster.pacemaker.known().map(|known| known.fencing.as_slice()).unwrap_or_default();
     let last = fencings.iter().find(|fencing| fencing.target == node);

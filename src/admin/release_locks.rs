@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// The alert's option `prefix`: the beginning of the keys with leases to revoke.
+/// The alert's option `prefix`. Only leases of keys that begin with this prefix are revoked.
 const PREFIX: OptionRow = OptionRow::new("prefix", OptionKind::Text, "").value("/service/").required();
 const MATCH: OptionRow = OptionRow::new("match", OptionKind::OneOf(&["value", "name", "either"]), "").default("value");
 const ENDPOINTS: OptionRow =
@@ -154,8 +154,8 @@ impl Setup {
         Ok((setup, Own { prefix, node: node.to_owned(), mark }))
     }
 
-    /// Revokes the fenced node's leases through one endpoint after the other, until one succeeds or the time is over.
-    /// It repeats failed attempts, because etcd may not accept writes right after a node was fenced.
+    /// Revokes the fenced node's leases through one endpoint after the other, until one succeeds or the time is over. Repeats failed
+    /// attempts, because etcd may not accept writes right after a node was fenced.
     fn release(&self, own: &Own, released: &mut Released) -> Result<(), Failure> {
         let deadline = Deadline::after(self.timeout);
         let mut one_try = FIRST_TRY;

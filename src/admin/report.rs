@@ -15,7 +15,7 @@ use crate::os::output::{self, Painted};
 /// Version of the `--json` format. It stays when a key is added, and changes when a key is removed or gets another meaning.
 const FORMAT: u32 = 1;
 
-/// The result of a subcommand. Its JSON has the keys that it serializes to, and `format`.
+/// The result of a subcommand. Its JSON consists of its serialized fields and the key `format`.
 pub(super) trait Report: Serialize {
     /// Returns the result as text for the operator, without the last line break. The text is empty if there is nothing to report.
     fn text(&self) -> String;

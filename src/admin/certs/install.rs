@@ -109,8 +109,8 @@ impl Named {
         Ok(Self { bundle, pair })
     }
 
-    /// Returns each file to replace with its new text, in the order of replacement: CAs, key, certificate. A program
-    /// that reads the new certificate then already finds its key and its CA.
+    /// Returns each file to replace with its new text, in the order of replacement: CAs, key, certificate. Because the certificate is
+    /// the last file, a program that reads the new certificate also reads the new key and the new CAs.
     fn places<'a>(&'a self, ca: &'a Path, server: &'a Pair) -> Vec<(&'a Path, &'a str)> {
         let bundle = self.bundle.iter().map(|bundle| (ca, bundle.text.as_str()));
         let pair = self.pair.iter().flat_map(|(cert, key)| {
@@ -145,9 +145,8 @@ struct Judged {
     restarts: bool,
 }
 
-/// Checks whether both nodes can serve with the operator's files. `own` returns the certificates that this node
-/// presents. `may_restart` fails if this node may not stop its etcd briefly. Each of the two functions is called only
-/// if its result matters.
+/// Checks whether both nodes can serve with the operator's files. `own` returns the certificates that this node presents.
+/// `may_restart` fails if this node may not stop its etcd briefly. `own` and `may_restart` are called only if their results matter.
 fn judge(
     named: &Named,
     site: &Site,

@@ -42,8 +42,8 @@ With --json: state is done, kept (the old CA is still trusted), waiting or, with
 for, or why nothing was done; ca and ends are the new CA's name and end, or those of the one that is in use; join_file is the file for the other node, and steps
 are what was done.";
 
-/// Interval between two observations of the rotation. The ssh command on the other node gets ten intervals more than the time to wait for
-/// that node.
+/// Interval between two observations of the rotation's progress. Ten intervals are added to the time limit of the ssh command that
+/// runs on the other node.
 const LOOKS: Duration = Duration::from_millis(700);
 
 /// Replaces the CA on both nodes
@@ -85,7 +85,8 @@ pub(super) struct Rotated {
 }
 
 impl Rotated {
-    /// Returns the text of `next`, to be appended to the text of a rotation in which nothing had to be done.
+    /// Returns `next` as the end of the sentence about a rotation that is done; empty if there is no `next`. It contains the reason
+    /// why nothing had to be done.
     fn untouched(&self) -> String {
         self.next.as_ref().map(|next| format!("; {next}")).unwrap_or_default()
     }
@@ -161,8 +162,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
     Ok(rotated)
 }
 
-/// Reports that the CA was made today, so that no new one is made. Removes the other node's join file, because it contains the CA's key.
-/// An interrupted command may have left it behind.
+/// Returns the report that no new CA is made, because the present CA was made today. Deletes the other node's join file, because it
+/// contains the CA's key. An interrupted command may have left that file here.
 fn fresh(files: &Files, here: &Here, dry_run: bool) -> Result<Rotated, Failure> {
     if !dry_run && let Some((other, _)) = &here.other {
         let _ = std::fs::remove_file(join_file::path(other));

@@ -20,7 +20,8 @@ pub(super) fn hinted(command: Command) -> Command {
     command.mut_subcommands(hinted)
 }
 
-/// Returns the value of `tandem completion --names` for an argument: `nodes` or `devices`. Returns `None` if the argument is no name.
+/// Returns the value of `--names` that makes `tandem completion` print the possible values of `argument`: `nodes` or `devices`.
+/// Returns `None` if `argument` names neither a node nor a fence device.
 fn kind(argument: &Arg) -> Option<&'static str> {
     let value = argument.get_value_names()?.first()?.as_str();
     match (value, argument.get_long()) {
@@ -39,7 +40,7 @@ fn walk<'a>(command: &'a Command, words: &[&'a str], found: &mut Vec<(Vec<&'a st
     }
 }
 
-/// Returns the [`kind`] of the first positional argument; `None` if that is no name of a node or device.
+/// Returns the [`kind`] of the first positional argument; `None` if that argument names neither a node nor a fence device.
 fn positional(command: &Command) -> Option<&'static str> {
     command.get_positionals().next().and_then(kind)
 }

@@ -256,8 +256,8 @@ fn record_of(here: &str, node: &str, at: u64, seen: FencingSeen) -> Record {
     }
 }
 
-/// Stores the record of a fencing test in a file, and a passed test in a node attribute. A failure is only a warning, because the node
-/// was fenced already.
+/// Stores the record of a fencing test in a file. Also stores a passed test in a node attribute. Prints a warning if the record
+/// cannot be stored, because the node was fenced already.
 fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> Result<(), Failure> {
     if let Err(error) = record::add(Path::new(record::PATH), record) {
         prompt.tell(format_args!("warning: {} cannot be written: {error}", record::PATH))?;
@@ -270,7 +270,8 @@ fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> R
     Ok(())
 }
 
-/// Returns what to do after a fencing test. If it passed, that is the test in the other direction; otherwise a check.
+/// Returns the operator's next step after a fencing test. After a passed test, it is the test in the other direction; otherwise, a
+/// check.
 fn next(here: &str, node: &str, record: &Record, is_both: bool) -> String {
     if record.passed && is_both {
         format!("{node} fences {here}")

@@ -34,7 +34,8 @@ pub(super) struct SourceArguments {
 }
 
 impl SourceArguments {
-    /// Returns the etcd to work on. Options name it, or the environment variables of etcdctl do.
+    /// Returns the etcd to work on, from the options. Without such options, the environment variables of etcdctl name the etcd. If
+    /// neither does, returns this cluster's pair.
     pub(super) fn target(&self) -> Target {
         let env = Env::from_process();
         let variable = |name: &str| env.get(name).map(str::to_owned);

@@ -73,7 +73,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns whether `kept` contains anything to report that the previous run had not.
+/// Returns whether the run `kept` is to be reported. True if it changed a hook, or if it found anything that the previous run had not
+/// found. `due` and `problems` are from the previous run.
 fn is_news(kept: &Kept, due: &[Due], problems: &[String]) -> bool {
     let did = [&kept.put_on, &kept.taken_off, &kept.given_up].into_iter().any(|nodes| !nodes.is_empty());
     did || kept.due.iter().any(|one| !due.contains(one)) || kept.problems.iter().any(|one| !problems.contains(one))

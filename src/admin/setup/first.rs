@@ -82,8 +82,8 @@ fn write_example(path: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Completes the description of the cluster with values from OpenShift's API, if `--platform` asks for OpenShift. Otherwise returns
-/// `None`.
+/// Completes the description of the cluster with values from OpenShift's API, and returns these values. Without `--platform
+/// openshift`, queries nothing and returns `None`.
 fn told_by_the_api(first: &First, description: &mut Description) -> Result<Option<openshift::Asked>, Failure> {
     if first.platform == Platform::Plain {
         return Ok(None);
@@ -229,15 +229,16 @@ fn not_yet(patience: Duration) -> String {
     )
 }
 
-/// Returns whether `tandem setup join` must run on the other node. It must unless the cluster is already formed, or a dry run has no ssh.
+/// Returns whether `tandem setup join` must run on the other node. False if the cluster is already formed, and in a dry run without
+/// ssh.
 fn needs_the_other(first: &First, begun: &Begun) -> bool {
     !(begun.is_formed || first.dry_run && first.ssh.is_none())
 }
 
 type Reached = (Option<Call>, Option<ssh::There>);
 
-/// Connects to `tandem setup join` on the other node. ssh starts that command, or the operator types it. Returns `None` for both if the
-/// other node is not needed.
+/// Connects to `tandem setup join` on the other node. ssh starts that command, or the operator types it. Returns the connection, and
+/// the command that ssh runs. Both are `None` if the other node is not needed.
 fn reach(
     first: &First,
     programs: &Programs,

@@ -16,7 +16,7 @@ const PIECE: usize = 16 * 1024;
 /// Number of lines in a join file.
 const LINES: usize = 3;
 
-/// State of the process that writes to standard input, from what has arrived there.
+/// The last event on standard input. It shows whether the process that writes to standard input still runs.
 #[derive(Clone, Copy, Debug)]
 enum Heard {
     /// Something has arrived. Until this time the writer counts as running, even if nothing more arrives.
@@ -61,7 +61,7 @@ impl Input {
     }
 }
 
-/// Reads `reader` to its end in a thread. Sends the join file first, and then notes in `heard` whenever something arrives.
+/// Reads `reader` to its end in a thread. Sends the join file first. Afterwards updates `heard` whenever something arrives.
 fn follow(
     mut reader: impl Read + Send + 'static,
     heard: Arc<Mutex<Heard>>,

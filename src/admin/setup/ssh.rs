@@ -18,8 +18,8 @@ pub(super) struct There {
     running: Running,
 }
 
-/// Starts `tandem setup join` on the other node. It ends if the connection breaks before both nodes have found each other. `content` is
-/// the join file.
+/// Starts `tandem setup join` on the other node. `content` is the join file. The command ends if the ssh connection breaks before
+/// both nodes have found each other.
 pub(super) fn begin(programs: &Programs, host: &str, content: &str, patience: Duration) -> There {
     let limit = format!("{}s", patience.as_secs().max(1));
     let words = ["setup", "join", "--stdin", "--timeout", &limit];

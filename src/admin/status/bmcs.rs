@@ -11,10 +11,10 @@ use crate::operate::fencing::power;
 use crate::operate::health::view;
 use crate::os::clock::Deadline;
 
-/// Time limit of a whole status. The next constant is the time limit of a BMC in it.
+/// Time limit of a whole status. The query of a BMC within it has the time limit `PATIENCE`.
 const WHOLE: Duration = Duration::from_millis(4_800);
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Time for which a BMC's answer is used again while the status is repeated. A BMC allows few sessions, so it is not queried each time.
+/// Time for which a BMC's answer is reused while the status is repeated, because a BMC allows few sessions.
 const COUNTS: Duration = Duration::from_secs(10);
 
 /// The last answers of BMCs, with the time until which they are used.

@@ -49,7 +49,8 @@ impl State {
     }
 }
 
-/// Prints the plugin's line and returns its exit code. A failed query is UNKNOWN and also goes to stdout, as for any plugin.
+/// Prints the plugin's line and returns its exit code. A failed query is UNKNOWN. Its error goes to stdout, where a monitoring system
+/// expects it.
 pub(super) fn run(status: Result<Status, Failure>) -> Result<Exit, Failure> {
     let (line, state) = match status {
         Ok(status) => (line(&status), State::of(status.verdict)),

@@ -36,7 +36,7 @@ fn every_state_is_told_as_it_was_read() {
     }
 }
 
-/// Asserts that clusters which were captured in the lab have the status texts that were reviewed.
+/// Asserts that the status text of each cluster that was captured in the lab equals its reviewed golden file.
 #[test]
 fn what_was_captured_is_told_as_it_was_read() {
     let directory = directory().join("captured");

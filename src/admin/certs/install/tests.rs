@@ -43,7 +43,8 @@ fn shown(company: &Ca) -> PeerSeen {
     PeerSeen { chains: vec![chain; 2], trusts: Vec::new() }
 }
 
-/// Returns whether installing `named` restarts etcd, while a restart is allowed. Asserts that permission is asked for exactly then.
+/// Returns whether installing `named` restarts etcd, if a restart is allowed. Asserts that `judge` asks for permission exactly if
+/// etcd is to be restarted.
 fn restarts(named: &Named, site: &Site, own: &Ca) -> Result<bool, String> {
     let asked = Cell::new(false);
     let may_restart = || {
