@@ -126,8 +126,8 @@ mod tests {
         Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
     }
 
-    /// Asserts that a machine without a cluster is distinguished from one on which Pacemaker is stopped. Every command
-    /// prints the same sentence without a cluster.
+    /// Asserts that a machine that belongs to no cluster gets the error of [`no_cluster`], and a machine on which Pacemaker is stopped
+    /// gets another error.
     #[test]
     fn a_machine_without_a_cluster_is_no_machine_whose_pacemaker_is_stopped() {
         let silent = || Error::Disconnected { tool: "cibadmin", complaint: "Init failed".to_owned() };

@@ -80,8 +80,8 @@ fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) 
     }
 }
 
-/// Restarts etcd on this node. The restart is announced to the agents, so that its member stays in the list and
-/// Pacemaker's monitor waits for etcd. If this command is interrupted, the next start withdraws the announcement.
+/// Restarts etcd on this node. Announces the restart to the agents first: an announced restart keeps etcd's member in the member
+/// list, and Pacemaker's monitor waits for etcd. If this command is interrupted, the agent's next `start` withdraws the announcement.
 pub(crate) fn restart(here: &Here) -> Result<(), String> {
     let Here { context, node, .. } = here;
     let failed = |error: crate::adapters::pacemaker::Error| error.to_string();
@@ -162,8 +162,8 @@ mod tests {
         Etcd::of_test(me, leader, voters, learners)
     }
 
-    /// Asserts that an etcd is restarted only if both etcds serve afterwards. One of two voters is no majority, and the
-    /// restart must not reset a learner that is joining.
+    /// Asserts that an etcd is restarted only if both etcds will serve after the restart. If the other voter were down, the remaining
+    /// one would be no majority. A learner that is joining would be reset by the restart.
     #[test]
     fn nobody_restarts_unless_both_go_on_afterwards() {
         let two = || etcd(1, Some(1), &[1, 2], &[]);

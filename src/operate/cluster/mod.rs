@@ -60,7 +60,7 @@ pub struct Cluster {
     /// The pending hand-over of etcd's leadership, from this node's agent; `None` if none is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<DueHandOver>,
-    /// Seconds for which this node's etcd has had no leader. `None` if it has one, or if the agent does not count.
+    /// Seconds for which this node's etcd has had no leader. `None` if it has a leader, or if the agent does not measure this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaderless_for_s: Option<u64>,
     /// True if Corosync or Pacemaker has just started on this node. `pacemaker` is `Absent` until Pacemaker has connected to Corosync.
@@ -158,8 +158,8 @@ pub struct Collected {
     /// Paths of join files in `/etc/tandem` that have expired. No command accepts them, and they still contain keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale_join_files: Vec<String>,
-    /// True for each of the units `corosync`, `pacemaker`, `pcsd` and `tandem-lone-boot` that systemd starts at boot. A unit that does
-    /// not exist is missing.
+    /// Whether systemd starts each of the units `corosync`, `pacemaker`, `pcsd` and `tandem-lone-boot` at boot, by unit. A unit that
+    /// does not exist is missing.
     pub enabled: BTreeMap<String, bool>,
     /// A keyed digest of each line of a password file, by fence device. The digest is empty where there is no key.
     pub passwords: BTreeMap<String, Vec<String>>,
@@ -176,17 +176,16 @@ pub struct Collected {
 pub struct SecretSeen {
     /// The time of the last comparison, in seconds since 1970.
     pub at: u64,
-    /// The parts in which the fence device and the Secret differ: `address`, `user` or `password`. The list never contains a value of
-    /// these.
+    /// The parts in which the fence device and the Secret differ: `address`, `user` or `password`. Only these words are listed, no
+    /// values.
     pub differs: Vec<String>,
     /// Number of comparisons in a row that found a difference between the device and the Secret.
     pub looks: u64,
 }
 
 impl SecretSeen {
-    /// Returns the differing parts of device and Secret, once two comparisons in a row have found a difference.
-    /// Otherwise returns `None`, because after only one, an operator may have changed the Secret and not yet the
-    /// device.
+    /// Returns the differing parts of device and Secret, once two comparisons in a row have found a difference. Returns `None` after
+    /// a single one, because an operator may have changed the Secret and not yet the device.
     pub fn difference(&self) -> Option<String> {
         (self.looks >= 2 && !self.differs.is_empty()).then(|| self.differs.join(" and "))
     }

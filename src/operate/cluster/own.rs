@@ -99,7 +99,8 @@ pub(super) fn hand_over(configuration: &Configuration) -> Option<DueHandOver> {
     due(&memory_path(configuration)?, &context::boot_id(), now_s())
 }
 
-/// Returns the seconds for which this node's etcd has had no leader. Returns `None` if it has one, or if the agent does not count.
+/// Returns the seconds for which this node's etcd has had no leader. Returns `None` if it has a leader, or if the agent does not
+/// measure this time.
 pub(super) fn leaderless_for_s(configuration: &Configuration) -> Option<u64> {
     let since_s = memory(&memory_path(configuration)?, &context::boot_id())?.leaderless_since_s?;
     Some(now_s().saturating_sub(since_s.into()))

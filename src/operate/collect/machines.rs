@@ -12,13 +12,13 @@ use crate::records::events::{Event, Repeat, Type, reason};
 
 /// Time after which the collector reports a pending replacement of a Machine again, in milliseconds.
 const AGAIN: u64 = 24 * 60 * 60 * 1000;
-/// Period of the queries to OpenShift's API about Machines if `machine_hooks` is off, in seconds. The collector,
-/// which runs every 30 s, queries in the first [`SLOT`] seconds of each period. That is one query or two.
+/// Period of the queries to OpenShift's API about Machines if `machine_hooks` is off, in seconds. The collector runs every 30 s. It
+/// queries only in the first [`SLOT`] seconds of each period, which is once or twice per period.
 const EVERY: u64 = 300;
 const SLOT: u64 = 45;
 
-/// Maintains the deletion hooks on the two voters' Machines in OpenShift, if this node's etcd leads and the kubeconfig exists. Otherwise
-/// returns nothing.
+/// Maintains the deletion hooks on the two voters' Machines in OpenShift, if this node's etcd leads and the kubeconfig exists.
+/// Otherwise does nothing, and returns an empty result.
 pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> {
     let Some(writes) = is_due(cluster) else { return Ok(Kept::default()) };
     let kept = node::context(resource).and_then(|context| watch::of_pair(&context, Path::new(watch::PATH), writes));

@@ -14,8 +14,8 @@ use crate::fence::renewal::{self, Asks, Settled};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::is_ours;
 
-/// For each password file with two lines, asks the BMC which one is valid. Removes the old line if the new one is valid. The attempts are
-/// rate-limited, so that the BMC locks no account.
+/// Asks the BMC which password is valid, for each password file with an old and a new password. Removes the old one if the new one is
+/// valid. The attempts are rate-limited, so that the BMC locks no account.
 pub fn settle(programs: &Programs, cluster: &Cluster) {
     let Fact::Known(configuration) = &cluster.configuration else { return };
     let staged = configuration.fence_devices.iter().filter(|device| is_ours(device)).filter_map(two_lines);

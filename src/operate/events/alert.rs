@@ -112,8 +112,8 @@ fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     Some((told.0, told.1, cut(format!("{node} {words} ({name}={value})"), 200)))
 }
 
-/// Appends the event of `alert` to the events of this node. Pacemaker runs the alert agent once for each recipient. For an alert without
-/// a time, repeats within 5 s are therefore dropped.
+/// Appends the event of `alert` to the events of this node. Drops repeats within 5 s of an alert without a time, because Pacemaker
+/// runs the alert agent once for each recipient.
 pub fn tell(directory: &std::path::Path, alert: &Alert) -> Result<(), crate::records::events::Error> {
     const AT_ONCE: Repeat<'static> = Repeat::Until { ends: &[], within: 5000 };
     let repeat = if alert.time == 0 { AT_ONCE } else { Repeat::Never };

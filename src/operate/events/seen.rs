@@ -160,8 +160,8 @@ fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     events
 }
 
-/// Returns the event that the cluster is healthy again; `None` if it was healthy before, or if this node is not the
-/// designated controller. `before` and `verdict` are verdicts in one word.
+/// Returns the event that the cluster has become healthy again; `None` if it has not, or if this node is not the designated controller.
+/// `before` and `verdict` are verdicts in one word.
 pub fn verdict(now: &Cluster, before: Option<&str>, verdict: &str) -> Option<Event> {
     let is_dc = now.pacemaker.known().and_then(|known| known.dc.as_deref()) == Some(now.here.as_str());
     let is_well_again = verdict == "redundant" && before.is_some_and(|before| before != "redundant");

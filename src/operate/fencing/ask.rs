@@ -55,16 +55,16 @@ pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str
     })
 }
 
-/// Returns the milliseconds that the machine behind `note` took to reach Off when a fence agent last switched it off. Returns the longest
-/// time that a node published, or `None`.
+/// Returns the longest time, in milliseconds, that any node has published for switching off the machine behind `note`. Returns `None` if
+/// no node has published such a time.
 fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
     let known = cluster.collected.values().filter_map(Fact::known).flat_map(|collected| &collected.bmcs);
     known.filter(|known| known.address == note.address).filter_map(|known| known.millis_to_off).max()
 }
 
-/// Queries the BMC of `device` about the node `target`, within `limit`. If `proves_flag` is set, also tests how this BMC shows that
-/// another client is at work. Fails if this node cannot read the device's options, although Pacemaker's fencer may still be able to use
-/// them.
+/// Queries the BMC of `device` about the node `target`, within `limit`. If `proves_flag` is set, also tests whether this BMC shows the
+/// sessions of other clients. Fails if this node cannot read the device's options. Pacemaker's fencer may nevertheless be able to use the
+/// device.
 pub(super) fn one_within(
     limit: Duration,
     proves_flag: bool,
@@ -84,7 +84,7 @@ pub(super) fn one_within(
     Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked, flag, misconfigured })
 }
 
-/// Returns the BareMetalHosts of nodes that are not detached, and the remediations that may reset a node in addition
+/// Returns the names of the nodes' BareMetalHosts that are not detached. Also returns the remediations that may reset a node in addition
 /// to Pacemaker. Returns `NotAsked` for both if this node has no etcd resource.
 fn of_the_api(configuration: &Configuration, resource: Option<&str>) -> (Fact<Vec<String>>, Fact<Vec<Remediation>>) {
     let Ok(context) = node::context(resource) else { return (Fact::NotAsked, Fact::NotAsked) };

@@ -23,8 +23,8 @@ pub struct Half {
     /// The last recorded test in which `by` fenced `node`. `None` if there is none, or if only the other node has the
     /// record.
     pub test: Option<Record>,
-    /// The time at which a test in which `by` fenced `node` last passed, in RFC 3339; `None` if none has passed. Both
-    /// nodes know it, because a node attribute contains it.
+    /// The time of the last passed test in which `by` fenced `node`, in RFC 3339; `None` if no such test has passed. Both nodes know this
+    /// time, because a node attribute contains it.
     pub passed_at: Option<String>,
 }
 

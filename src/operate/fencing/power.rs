@@ -21,10 +21,10 @@ use crate::operate::health::fencing::{Answer, is_ours};
 use crate::os::clock::Deadline;
 use crate::records::bmc_note::BmcNote;
 
-/// Time for closing a BMC's session. A query to the BMC has a time limit that is shorter than the command's by this time.
+/// Time reserved for closing a BMC's session. It is subtracted from a command's time limit to get the time limit for querying the BMC.
 const FOR_THE_END: Duration = Duration::from_millis(300);
 
-/// Returns the power of `node`, from the BMCs of all devices that fence it. They are queried in parallel.
+/// Returns the power of `node`, from the BMCs of all devices that fence it. Queries the BMCs in parallel.
 pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     let read = configuration::ask(programs, Some(resource), &Limits::patient());
     match read.known() {
@@ -33,7 +33,7 @@ pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     }
 }
 
-/// Returns the power of each of `nodes`, from their BMCs. All are queried in parallel. Returns after `patience` at the latest.
+/// Returns the power of each of `nodes`, from their BMCs. Queries all BMCs in parallel. Returns after `patience` at the latest.
 pub fn of_nodes(
     programs: &Programs,
     cluster: &Cluster,

@@ -12,7 +12,7 @@ use crate::os::clock::{self, Deadline};
 /// The systemd unit in which a node fences the other one. It ends with the fencing test, and outlives the login that started it.
 pub const UNIT: &str = "tandem-fencing-test";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest time from the other node's etcd voting until its sshd answers.
+/// Longest time until the other node's sshd answers, once that node's etcd votes.
 const RETURN: Duration = Duration::from_secs(120);
 const OFTEN: Duration = Duration::from_secs(2);
 /// Time limit from the start of the unit [`UNIT`] on the other node. Within it, that node fences this one or records that fencing failed.
@@ -51,15 +51,15 @@ impl There<'_> {
         Ok(halves)
     }
 
-    /// Starts a fencing test on the other node, in the systemd unit [`UNIT`], which fences the node `here`.
+    /// Starts a fencing test of the node `here` on the other node. The test runs there in the systemd unit [`UNIT`].
     pub fn fence(&self, here: &str, timeout: Duration) -> Result<(), Failure> {
         let timeout = seconds(timeout);
         let words = [&test_of(here, &timeout)[..], &["--in-unit"]].concat();
         Self::again(|| self.run(&words)).map(drop)
     }
 
-    /// Waits until the other node has another record of a test that fences `here` than in `before`. If the fencing works, this node goes
-    /// down first.
+    /// Waits until the other node's record of the last test that fenced `here` differs from its record in `before`. If the fencing works,
+    /// this node is switched off before.
     pub fn outcome(&self, here: &str, before: &Halves) -> Result<Halves, Failure> {
         let end = Deadline::after(FENCED_WITHIN);
         let test = |halves: &Halves| halves.of_node(here).and_then(|half| half.test.clone());

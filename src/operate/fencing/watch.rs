@@ -211,7 +211,7 @@ impl Watch<'_> {
     }
 
     /// Returns whether the fenced node votes and nothing is left to clean up. A node may return so fast that it is never seen as absent.
-    /// It then counts as a voter once Pacemaker has started its etcd again.
+    /// Such a node counts as a voter once Pacemaker has started its etcd again.
     fn is_over(&self, marks: &mut Marks, started: Option<Started>) -> bool {
         if marks.voter.is_none() && marks.no_voter {
             return false;
@@ -325,7 +325,7 @@ fn step(marks: &Marks) -> &'static str {
 }
 
 /// Returns the time at which reads succeeded again after their longest pause, and the length of that pause. The time is `None` if the
-/// pause lasts until `end`. The first pause begins with the test.
+/// pause lasts until `end`. The time from the test's begin to the first successful read counts as a pause.
 fn longest_pause(mut answered: Vec<Duration>, end: Duration) -> (Option<Duration>, Duration) {
     answered.sort_unstable();
     let mut last = Duration::ZERO;

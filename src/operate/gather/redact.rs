@@ -11,8 +11,8 @@ use crate::os::regular_file;
 
 /// The text that replaces a secret.
 const REMOVED: &str = "(removed)";
-/// Length in bytes from which a secret is removed from every text. A shorter one is removed only after its name, because its letters
-/// appear in other words too.
+/// Length in bytes from which a secret is removed wherever it occurs. A shorter secret is removed only where a name such as `password`
+/// precedes it, because its letters also occur in other words.
 const SHORTEST: usize = 4;
 
 /// A filter that removes this cluster's secrets from texts.
@@ -120,7 +120,7 @@ fn users(line: &str) -> String {
     kept + rest
 }
 
-/// Removes the `value` of each XML element that has the name of a secret.
+/// Removes the `value` of each XML element with a `name` that denotes a secret.
 fn attributes(line: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(begin) = rest.find('<') {
@@ -153,7 +153,7 @@ fn without_value(tag: &str) -> String {
     }
 }
 
-/// Removes the text after the name of a secret: `password=x`, `"token": "x"`, `--password x`, `Authorization: Basic x`.
+/// Removes the text after each name that denotes a secret: `password=x`, `"token": "x"`, `--password x`, `Authorization: Basic x`.
 fn named(line: &str) -> String {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
@@ -178,7 +178,7 @@ fn is_token(word: &str) -> bool {
     word.len() > 40 && word.starts_with("eyJ") && word.contains('.')
 }
 
-/// Returns the value that follows the word `name`, and the value's byte index in `after`. Returns `None` if `name` is not the name of a
+/// Returns the value that follows the word `name`, and the value's byte index in `after`. Returns `None` if `name` does not denote a
 /// secret, or has no value.
 fn value_of<'a>(name: &str, after: &'a str) -> Option<(usize, &'a str)> {
     if !is_secret(name) {

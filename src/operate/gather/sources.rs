@@ -188,8 +188,8 @@ mod tests {
 
     use super::*;
 
-    /// Asserts that a file which is replaced by a link after the listing is not read. A member of Pacemaker's group could do so in the
-    /// folder of events.
+    /// Asserts that a file is not read if it was replaced by a link after the listing. In the folder of events, any member of Pacemaker's
+    /// group could replace a file.
     #[test]
     fn what_is_put_in_a_files_place_after_the_listing_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();

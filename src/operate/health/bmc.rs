@@ -7,7 +7,7 @@ use crate::records::bmc_note::{BmcNote, FencingNote};
 
 use super::view;
 
-/// The port of a BMC's address that contains no port.
+/// The port of a BMC if its address contains none.
 const HTTPS: &str = "443";
 
 /// Returns the newest result of querying `device`'s BMC, and the node that queried it.
@@ -84,7 +84,7 @@ fn is_same_system(ours: &str, noted: &str) -> bool {
     last(ours) == last(noted)
 }
 
-/// Evidence that a BMC does not belong to the node that its device fences. Pacemaker may run the device without a failure in spite of it.
+/// Evidence that a BMC does not belong to the node that its device fences. Pacemaker may nevertheless run the device without a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stranger<'a> {
     /// The BMC reports another UUID than the node's kernel.
@@ -108,7 +108,7 @@ pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote
 }
 
 /// Returns whether the node `name` provably ran at the time `at`. The proof is a resource that was started there earlier and still runs
-/// there. For an answer that was got after the cluster was observed, the proof is that the node was online then.
+/// there. If `at` is later than the observation of the cluster, it suffices that the node was online in the observation.
 fn ran_at(cluster: &Cluster, name: &str, at: u64) -> bool {
     let Some(pacemaker) = cluster.pacemaker.known().filter(|_| view::is_online(cluster, name)) else { return false };
     if at >= cluster.at {

@@ -50,7 +50,8 @@ pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
     }
 }
 
-/// Removes the property of a change of members from `cluster`. The command that makes this change must not be stopped by it.
+/// Removes the property of a change of members from `cluster`. The command that makes this change needs a view without it, because the
+/// property would otherwise forbid the command's own stop.
 pub fn without_change(cluster: &mut Cluster) {
     if let Fact::Known(configuration) = &mut cluster.configuration {
         configuration.properties.remove(attributes::MEMBER_CHANGE);
@@ -74,8 +75,8 @@ fn claims(cluster: &Cluster, node: &str) -> Fact<bool> {
     }
 }
 
-/// Returns `voice`, or `Absent` if the node's etcd could not be queried because the node is off or its cluster is stopped. No etcd runs
-/// there then.
+/// Returns `voice`, or `Absent` if the node's etcd could not be queried because the node is off or its cluster is stopped. In both cases
+/// no etcd runs on the node.
 fn reachable(cluster: &Cluster, name: &str, voice: Fact<Voice>) -> Fact<Voice> {
     match voice {
         Fact::Unknown(_) if view::is_down(cluster, name) => Fact::Absent,

@@ -86,7 +86,8 @@ impl Problem {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Health {
     pub verdict: Verdict,
-    /// The time since which there are two voters, or fewer, in seconds since 1970; `None` if it is unknown.
+    /// The time since which the cluster has had two voters, or since which it has had fewer than two. In seconds since 1970; `None` if it
+    /// is unknown.
     pub since: Option<u64>,
     /// All problems, with the worst first.
     pub problems: Vec<Problem>,

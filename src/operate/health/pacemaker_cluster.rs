@@ -134,7 +134,7 @@ pub fn render(conditions: &Conditions, at: u64, previous: Option<&PacemakerClust
     }
 }
 
-/// The transition time of each condition that changes in the new `PacemakerCluster`.
+/// A new `PacemakerCluster` in progress. `at` becomes the transition time of each condition that changes.
 struct Written<'a> {
     at: &'a str,
 }

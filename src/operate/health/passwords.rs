@@ -15,7 +15,7 @@ pub(super) enum Copies {
     Staged,
 }
 
-/// Compares the nodes' copies of a device's password file. Returns `None` if they are equal with one password, or unknown.
+/// Compares the nodes' copies of a device's password file. Returns `None` if they are unknown, or equal with a single password.
 pub(super) fn copies(cluster: &Cluster, nodes: &[String], device: &FenceDevice) -> Option<Copies> {
     if !device.resource.parameters.contains_key("password_file") {
         return None;

@@ -24,9 +24,9 @@ pub fn assess(cluster: &Cluster) -> Health {
     Health { verdict, since: since(cluster), problems }
 }
 
-/// Returns the time since which there are two voters, or fewer. The agents record it in a cluster property, which is ignored if it
-/// contradicts the present number. With two voters, the last start of either is the earliest time, because the record survives a kill or
-/// restart.
+/// Returns the time since which the cluster has had two voters, or since which it has had fewer than two. The agents record the time in a
+/// cluster property. A record that contradicts the present number of voters is ignored. With two voters, the result is not earlier than
+/// etcd's last start, because a kill or restart does not change the record.
 fn since(cluster: &Cluster) -> Option<u64> {
     let written: Redundancy = cluster.configuration.known()?.properties.get(REDUNDANCY)?.parse().ok()?;
     let is_redundant = view::voters(cluster)? >= 2;

@@ -45,7 +45,7 @@ pub(crate) fn node<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Node> {
     cluster.pacemaker.known()?.nodes.iter().find(|node| node.name == name)
 }
 
-/// Returns whether Pacemaker reports the node as off or its cluster as stopped. Nothing on it can be queried then.
+/// Returns whether Pacemaker reports the node as off or its cluster as stopped. In both cases nothing on the node can be queried.
 pub(crate) fn is_down(cluster: &Cluster, name: &str) -> bool {
     cluster.pacemaker.known().is_some_and(|_| node(cluster, name).is_none_or(|node| !node.online && !node.unclean))
 }

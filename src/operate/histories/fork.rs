@@ -80,9 +80,8 @@ pub(super) fn find(mut one: Side<'_>, mut other: Side<'_>) -> Result<Fork, Failu
     Ok(Fork { least, most })
 }
 
-/// Judges a revision at which `side` has no change and the other history has one. Returns `Some(false)`, because the
-/// histories differ, if `side` certainly never had a change there. Returns `None` if it may have had one that is
-/// compacted.
+/// Returns whether the histories agree at a revision at which `side` has no change and the other history has one. Returns `Some(false)`
+/// if `side` certainly never had a change there. Returns `None` if `side` may have had one that is compacted.
 fn absent(side: &Side<'_>, revision: u64, has_ended: bool) -> Option<bool> {
     (side.is_whole_at(revision) || (has_ended && revision > side.end)).then_some(false)
 }

@@ -7,7 +7,7 @@ use prost::bytes::Bytes;
 use crate::adapters::data_dir::{Keys, Logged, Request};
 use crate::operate::failure::Failure;
 
-/// The stored database's state of those keys that later entries of etcd's write-ahead log change.
+/// The state, in a stored database, of the keys that entries of etcd's write-ahead log change after the database's last revision.
 #[derive(Debug, Default)]
 pub(super) struct Base {
     /// The keys that exist in the database.
@@ -25,7 +25,8 @@ pub(super) enum Step<'a> {
 }
 
 impl Base {
-    /// Reads the keys of the database that the write-ahead log's later requests may change.
+    /// Reads from the database each key that a write-ahead log's request may change, if the database does not contain that request's
+    /// change yet.
     pub(super) fn read(keys: &Keys) -> Result<Self, Failure> {
         let mut base = Self::default();
         if keys.above().is_empty() {
@@ -55,8 +56,8 @@ impl Base {
         Ok(base)
     }
 
-    /// Calls `take` with each change that the requests in `above` make, in their order. These requests are in etcd's
-    /// write-ahead log only. The flag is true if the change certainly happened.
+    /// Calls `take` with each change that the requests in `above` make, in their order. These requests are in etcd's write-ahead log
+    /// only. The second argument of `take` is true if the change certainly happened.
     pub(super) fn steps(&mut self, above: &[Logged], mut take: impl FnMut(Step<'_>, bool)) {
         for logged in above {
             let is_certain = !logged.is_conditional;

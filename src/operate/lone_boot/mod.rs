@@ -55,7 +55,7 @@ pub struct LoneBooter {
     /// True for the service, which stores its findings and changes the cluster. False for an observation that an operator asked for.
     acts: bool,
     off: OffRow,
-    /// The value that this run wrote to the cluster property `etcd_lone_boot`; `None` before.
+    /// The value that this run wrote to the cluster property `etcd_lone_boot`; `None` if it has written none.
     announced: Option<String>,
     held_off: bool,
     last_because: Option<Reason>,

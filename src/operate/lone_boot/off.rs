@@ -61,8 +61,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Returns the seconds from the first report of the series to the last one. The machine reports Off at 0, 10, 20 and 40 s, and `one`
-    /// at 30 s.
+    /// Returns the seconds from the first report of a series to the last one. The machine reports Off at 0, 10, 20 and 40 s. At 30 s the
+    /// report `one` arrives.
     fn lasted_with(one: Option<&Answered>) -> u64 {
         let (mut row, off) = (OffRow::default(), answered(Seen::Off));
         for (seconds, is_continued) in [(0, false), (10, true), (20, true)] {

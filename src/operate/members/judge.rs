@@ -67,8 +67,7 @@ pub struct PlannedStep {
 
 /// The reason why a change cannot take its lock in etcd.
 pub(super) const NO_SPACE: &str = "etcd raises the alarm NOSPACE, and takes no write, not even the lock of a change";
-/// The commands that free space in etcd. After them a change of the members can take its lock, which [`NO_SPACE`]
-/// prevented.
+/// The commands that free space in etcd. A change of the members cannot take its lock before, because of [`NO_SPACE`].
 pub(super) const FREE_SPACE: &str =
     "'etcdctl compact REVISION', 'etcdctl defrag --cluster' and 'etcdctl alarm disarm', then the same again";
 /// Bytes of etcd's database that are copied to a new member in a second, over a network of one gigabit.
@@ -191,8 +190,8 @@ impl Turn<'_> {
         self.membership.voters().count() <= 2 && voters.all(|voter| voter.node.is_some())
     }
 
-    /// Judges a replacement in a pair, where the old node leaves before the new one joins. A voting old node must be allowed to stop;
-    /// otherwise the surviving voter must have a leader and quorum.
+    /// Judges a replacement in a pair, where the old node leaves before the new one joins. If the old node votes, it must be allowed to
+    /// stop. If it does not vote, the remaining voters must have a leader and quorum.
     fn replace_in_pair(&self, old: &str) -> Result<Vec<Forbidden>, Failure> {
         if let Some(voter) = find(self.membership, old).filter(|member| !member.is_learner) {
             return match self.membership.removal_beside_third_voter(voter) {

@@ -33,7 +33,7 @@ pub struct MembersSeen {
     pub membership: Membership,
     /// Further facts about each member, for reports and requests. The rules do not use them.
     pub details: BTreeMap<MemberId, Detail>,
-    /// True if the alarm NOSPACE keeps etcd from every write, and so also from the lock that a member change needs.
+    /// True if the alarm NOSPACE makes etcd refuse every write. A member change cannot take its lock in that case.
     pub no_space: bool,
     /// The reason why the members' Machines could not be read. `None` if they were read, or if no kubeconfig is configured.
     pub machines_unknown: Option<String>,
@@ -157,8 +157,8 @@ fn ask_all(endpoints: &[Endpoint], credentials: &Credentials) -> Vec<(Endpoint, 
         .collect()
 }
 
-/// Returns the answer from which the member list is taken: one with a confirmed read, else one that has a leader, else any. Fails if the
-/// endpoints belong to two clusters.
+/// Returns the answer from which the member list is taken. Prefers an answer with a successful linearizable read, and next one that names
+/// a leader. Fails if the endpoints belong to two clusters.
 fn reference(typed: &[(Endpoint, Heard)]) -> Result<Said, Failure> {
     let said = || typed.iter().filter_map(|(endpoint, heard)| Some((endpoint, said(heard)?)));
     if let Some((first, one)) = said().next()

@@ -11,12 +11,12 @@ pub const DIRECTORIES: &[&str] =
     &["/var/lib/prometheus/node-exporter", "/var/node_exporter/textfile", "/var/lib/node_exporter/textfile_collector"];
 
 const FILE: &str = "tandem.prom";
-/// Name of the metrics file before it is complete. node_exporter ignores its ending and so reads no half page. The dot hides the file in
-/// lists.
+/// Name of the metrics file while it is incomplete. node_exporter ignores files with this ending, and so never reads half a page. The dot
+/// hides the file in lists.
 const ASIDE: &str = ".tandem.prom.new";
 
 /// Replaces the metrics file in `dir`, or in the first of [`DIRECTORIES`] that exists. Returns the file's path, or `None` if there is no
-/// such directory. The file is not synced, because the next run replaces it after a power cut, and etcd needs the disk more.
+/// such directory. Does not sync the file, to leave the disk to etcd. After a power cut the next run replaces the file anyway.
 pub fn write(dir: Option<&Path>, text: &str) -> io::Result<Option<PathBuf>> {
     let usual = || DIRECTORIES.iter().map(Path::new).find(|dir| dir.is_dir());
     let Some(dir) = dir.or_else(usual) else { return Ok(None) };

@@ -12,9 +12,9 @@ use crate::adapters::command::Programs;
 use crate::base::shell;
 use crate::records::state_file;
 
-/// Timeout of podman, because an image may be large and its registry distant.
+/// Timeout of podman. It is long, because an image may be large and its registry distant.
 const PULL: Duration = Duration::from_secs(600);
-/// Timeout of pcs, which waits for the other node's pcsd and for the cluster's start.
+/// Timeout of pcs. It is long, because pcs waits for the other node's pcsd and for the cluster's start.
 const PCS: Duration = Duration::from_secs(600);
 const OTHERS: Duration = Duration::from_secs(300);
 /// Names of all programs that a setup step may run.

@@ -40,8 +40,8 @@ fn reached_at(node: &Node) -> Vec<String> {
     addresses.map(|address| address.to_string()).chain(node.names.iter().cloned()).collect()
 }
 
-/// Checks that `ca` signed `chain`, a PEM with the leaf first, for a client and for a server at each of `reached_at`.
-/// An error has the reason why it is not so.
+/// Checks that `ca` signed `chain`, a PEM with the leaf first, for a client and for a server at each of `reached_at`. The error is the
+/// reason why it did not.
 fn is_good(chain: &str, ca: &str, reached_at: &[String], now: u64) -> Result<(), String> {
     let read = |text: &str| -> Vec<CertificateDer<'static>> {
         CertificateDer::pem_slice_iter(text.as_bytes()).flatten().collect()
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(ours(&next, &node, &after(&left, &actions(state)), NOW).unwrap(), State::Done);
     }
 
-    /// Asserts that setup refuses to continue while the CA is rotated. The files then belong to two CAs, so that a
+    /// Asserts that setup refuses to continue while the CA is rotated. During a rotation the files belong to two CAs, so that a
     /// comparison would find differences everywhere.
     #[test]
     fn an_authority_that_is_being_rotated_is_left_to_the_rotation() {

@@ -22,8 +22,8 @@ pub enum Request {
     /// A request to listen on these ports until [`Request::Quiet`]. A port that another program holds is skipped.
     Listen(Vec<Port>),
     Quiet,
-    /// A request for the ports among `ports` of the other node that cannot be reached. On a port in `whoever`, any
-    /// program's answer is enough.
+    /// A request to try to reach `ports` of the other node. The answer contains the ports that could not be reached. A port in `whoever`
+    /// counts as reached if any program responds. Any other port must be answered by a test listener.
     Closed {
         ports: Vec<Port>,
         whoever: Vec<Port>,

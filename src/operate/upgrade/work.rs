@@ -33,7 +33,7 @@ use crate::os::ofd_lock;
 const OFTEN: Duration = Duration::from_millis(500);
 /// Longest time for which an upgrade bans etcd from a node. The ban expires by itself if the upgrade is interrupted.
 const AWAY: Duration = Duration::from_secs(600);
-/// Longest time without writes while etcd is banned from a node. The ban is then lifted.
+/// Longest time without writes while etcd is banned from a node. After this time the upgrade lifts the ban.
 const PAUSE: Duration = Duration::from_secs(15);
 const LOCK: &str = "/var/lib/tandem/upgrade.lock";
 /// Name of the etcd resource's parameter that contains the image.
@@ -347,7 +347,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns the command that reverts the upgrade; `None` if no node differs from it yet.
+    /// Returns the command that restores the previous image or settings. Returns `None` if every node runs from the new image, or if
+    /// the new settings equal the previous ones.
     fn way_back(&self, cluster: &Cluster) -> Option<String> {
         if !self.order.settings.is_empty() {
             return self.settings_of_before(cluster);

@@ -161,8 +161,8 @@ fn key(pem: &str, what: &str) -> Result<KeyPair> {
     KeyPair::from_pem(pem).map_err(|error| Error::NoKey { what: what.to_owned(), why: error.to_string() })
 }
 
-/// Returns the parameters of a CA with this name, for its creation and for its loading. They must be equal in both
-/// cases, because they determine the issuer's name and key identifier in each issued certificate.
+/// Returns the parameters of a CA with this name. A CA's creation and its loading must use equal parameters, because they determine
+/// the issuer's name and the key identifier in each issued certificate.
 fn ca_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);

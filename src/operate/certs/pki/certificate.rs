@@ -22,9 +22,9 @@ pub struct Certificate {
     pub der: Vec<u8>,
     pub subject: String,
     pub issuer: String,
-    /// The subject's name in DER, because trust compares these bytes.
+    /// The subject's name in DER. Issuers and subjects are compared in this form.
     pub subject_der: Vec<u8>,
-    /// The issuer's name in DER, because trust compares these bytes.
+    /// The issuer's name in DER. Issuers and subjects are compared in this form.
     pub issuer_der: Vec<u8>,
     common_name: Option<String>,
     /// The DNS names and addresses in the certificate's subject alternative name.

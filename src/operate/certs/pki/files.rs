@@ -38,7 +38,7 @@ pub enum Failed {
     Made(#[from] super::Error),
 }
 
-/// One of the two certificates that Tandem's CA issues for a node: etcd's, and that of etcdctl as a client.
+/// One of the two certificates that Tandem's CA issues for a node: etcd's certificate, or etcdctl's client certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     Etcd,
@@ -189,8 +189,8 @@ impl Files {
         Ok(Authority::load(&self.need(CA_CERT)?, &self.need(CA_KEY)?)?)
     }
 
-    /// Loads the new CA of a CA rotation in progress; `None` if there is none. At the end of the rotation, the new CA's
-    /// key is already in `ca.key`.
+    /// Loads the new CA of a CA rotation; `None` if no rotation is in progress. Its key is in `next.key`, or in `ca.key` at the end
+    /// of the rotation.
     pub fn next(&self) -> Result<Option<Authority>, Failed> {
         let Some(certificate) = self.read(NEXT_CERT)? else { return Ok(None) };
         let from =
@@ -203,8 +203,8 @@ impl Files {
         Ok(Some(from(CA_KEY)??))
     }
 
-    /// Returns the CA that issues this node's certificates now, which is the issuer of the present certificate. The
-    /// other node already trusts this CA.
+    /// Returns the CA that issues this node's next certificate: the issuer of etcd's present certificate. The other node already
+    /// trusts this CA.
     pub fn issuing(&self) -> Result<Authority, Failed> {
         let shown = self.leaf(Leaf::Etcd)?.map(|leaf| leaf.issuer_der);
         let next = self.next()?.filter(|next| Some(&next.certificate().subject_der) == shown.as_ref());

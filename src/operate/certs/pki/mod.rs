@@ -33,7 +33,7 @@ pub const CLIENT_KEY: &str = "client.key";
 pub const NEXT_CERT: &str = "next.crt";
 /// Name of the file with the new CA's key during a CA rotation.
 pub const NEXT_KEY: &str = "next.key";
-/// The etcd user in etcdctl's client certificate, which counts if etcd's auth is enabled.
+/// The etcd user that etcdctl's client certificate names. etcd checks this user's permissions if its auth is enabled.
 pub const CLIENT: &str = "root";
 
 const HOUR: u64 = 3_600;

@@ -76,7 +76,8 @@ pub struct Look {
     pub may_restart: Result<(), String>,
 }
 
-/// The CAs in a node's certificate files, by their subjects in DER, from which the next step of a CA rotation follows.
+/// The state of a CA rotation in a node's certificate files. The rotation's next step follows from it. Each CA is represented by its
+/// subject in DER.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// The subject of the new CA; `None` if no CA rotation is in progress.
@@ -288,8 +289,9 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
     Ok(())
 }
 
-/// Creates the new CA of a CA rotation, or returns the one of a rotation in progress. Returns `None` if the CA in use
-/// is less than a day old, because a repeated command must not begin another rotation. `again` begins one nevertheless.
+/// Creates the new CA of a CA rotation, or returns the new CA of a rotation in progress. Returns `None` if the CA in use is less than
+/// a day old, because a repeated command must not begin another rotation. If `again` is true, the age of the CA in use does not
+/// matter.
 pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Option<Authority>, Failed> {
     if let Some(next) = files.next()? {
         return Ok(Some(next));

@@ -12,8 +12,8 @@ use crate::adapters::etcd::trust::{Looked, look};
 const CONNECT: Duration = Duration::from_secs(2);
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// Reads the certificate that each of etcd's `ports` presents, and the CAs that it trusts. Fails with the reason unless
-/// all ports answer.
+/// Reads the certificate that each of etcd's `ports` presents, and the CAs that each port trusts. Fails with the reason unless all
+/// ports answer.
 pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> {
     let mut seen = PeerSeen::default();
     for endpoint in ports {

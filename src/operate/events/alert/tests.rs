@@ -80,7 +80,7 @@ fn what_pacemaker_told_two_recipients_is_told_once() {
     assert_eq!(told(NODE1).last(), Some(&section("fencefail", &[could_not])));
 }
 
-/// Asserts for each kind of alert that one alert becomes an event and another one does not.
+/// Asserts which event each of many alerts causes, or that it causes none.
 #[test]
 fn each_kind_is_translated() {
     let operation = |task, interval, rc, target, status| {

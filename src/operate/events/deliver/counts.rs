@@ -50,7 +50,7 @@ fn add(counts: &mut BTreeMap<String, u64>, reason: String, more: u64) {
     *count = count.saturating_add(more);
 }
 
-/// Returns the stored counts of events, and the counts that also include later events.
+/// Returns the stored counts, and the counts that also include the events after the stored ones.
 fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
     let before: Counted = match state_file::read(&path(places)) {
         Fact::Known(counted) => counted,

@@ -86,7 +86,8 @@ impl Cursor {
         run
     }
 
-    /// Returns the events that wait for delivery. Counts as lost those that are no longer in the file, or exceed [`KEPT`].
+    /// Returns the events that wait for delivery, at most the last [`KEPT`]. Counts as lost the earlier waiting events, and those
+    /// that are no longer in the file.
     fn give_up<'a>(&mut self, events: &'a [Event]) -> &'a [Event] {
         if events.last().is_some_and(|last| last.number < self.brought) {
             // The file was removed, and the numbers began again.

@@ -11,7 +11,8 @@ pub enum Unknown {
     Tls(String, String),
 }
 
-/// Returns a recipient in a printable form. A URL is shortened to its host, because its path may be the permission to write there.
+/// Returns a recipient in a printable form. A URL is shortened to its host, because its path may contain a secret that permits
+/// posting there.
 pub(super) fn shown(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
         return text.to_owned();

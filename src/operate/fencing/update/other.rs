@@ -9,8 +9,8 @@ use crate::adapters::ssh;
 /// because this node's report lists the same things to do.
 const DEGRADED: i32 = 3;
 
-/// Runs `tandem fencing update` with the arguments `words` on the other node. `password` is sent on standard input, and needs
-/// `--password-stdin` in `words`. The error is what the other node printed.
+/// Runs `tandem fencing update` with the arguments `words` on the other node. `password` is sent on standard input. With a password,
+/// `words` must contain `--password-stdin`. The error is what the other node printed.
 pub(super) fn run(
     programs: &Programs,
     host: &str,

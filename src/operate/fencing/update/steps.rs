@@ -210,8 +210,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Runs `tandem fencing update` with the arguments `words` on the other node. Without ssh, or if it fails, reports the command to
-    /// type there, with `by_hand` added.
+    /// Runs `tandem fencing update` with the arguments `words` on the other node. Without ssh, or if that run fails, reports the command
+    /// to type there. The reported command ends with the arguments `by_hand`.
     fn there(&mut self, words: &[&str], password: Option<&Secret>, by_hand: &[&str]) {
         let Some(other) = self.other() else { return };
         let (node, id) = (self.device.node.clone(), self.device.id.clone());
@@ -355,8 +355,8 @@ fn not_seen_changed(answer: Result<(), String>, why: &str, is_refused: bool, nod
     }
 }
 
-/// Checks that the BMC at `address` belongs to `node`. `theirs` is the UUID that the BMC reports, and `own` the one that the node's
-/// kernel reports. If `own` is unknown and the BMC `may_be_anothers`, the check fails, because fencing would switch off a stranger.
+/// Checks that the BMC at `address` belongs to `node`. `theirs` is the UUID that the BMC reports. `own` is the UUID that the node's
+/// kernel reports. Also fails if `own` is unknown and `may_be_anothers` is set, because fencing could then switch off another machine.
 fn is_of(
     node: &str,
     own: Option<&str>,

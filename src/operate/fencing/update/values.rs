@@ -82,7 +82,7 @@ pub(super) fn text(password: &Secret) -> Option<&str> {
 }
 
 /// Returns whether to ask the operator for a password. Asks for none if the order changes something else. Asks for none if the password
-/// file has a second line, because that may be the new password.
+/// file has a second line, because that line may be the new password.
 fn asks(order: &Order, device: &Device, nothing_else: bool) -> bool {
     let is_staged = || {
         let path = device.password_file.as_ref();

@@ -19,7 +19,8 @@ pub(super) struct Fencing {
     pub(super) healthy: Status,
 }
 
-/// A fence device as the CIB configures it. If the CIB is unknown, it is as Pacemaker shows it, and `configured` is `None`.
+/// A fence device with its configuration from the CIB. If the CIB is unknown, the id and the agent come from Pacemaker's status, and
+/// `configured` is `None`.
 struct Device<'a> {
     id: &'a str,
     agent: &'a str,

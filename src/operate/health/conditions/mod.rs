@@ -155,7 +155,7 @@ pub fn of(cluster: &Cluster) -> Conditions {
     Conditions { cluster: conditions, nodes }
 }
 
-/// Returns the conditions that `table` describes, with `statuses` in the same order.
+/// Returns the conditions that `table` describes. `statuses` contains their statuses in the order of the table.
 fn together(table: &'static [Word], statuses: &[Status]) -> Vec<Condition> {
     table.iter().zip(statuses).map(|(word, status)| Condition::new(word, *status)).collect()
 }

@@ -68,8 +68,8 @@ fn unknown(name: &'static str, is_not_configured: bool) -> ResourceConditions {
     ResourceConditions { name, conditions, fail_count, migration_threshold, last_start, last_stop, last_failure }
 }
 
-/// Returns the instance of the resource `id` on `node`. If there is none, returns an instance that runs on no node, because a clone has
-/// as many instances as there are nodes.
+/// Returns the instance of the resource `id` on `node`. If `node` has none, returns an instance that runs on no node. A clone has one of
+/// these for each node on which it does not run.
 fn instance_on<'a>(seen: &'a Pacemaker, id: &str, node: &str) -> Option<&'a Instance> {
     let instances = || seen.resources.iter().filter(|instance| instance.id == id && !instance.orphaned);
     let here = instances().find(|instance| instance.nodes.iter().any(|other| other == node));

@@ -71,8 +71,8 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Returns the UUID that a device's BMC reports, to be set as `system_uuid`. The text is a hint on what the operator must compare first.
-/// A UUID that the BMC does not report is never returned, because the device would then refuse every action.
+/// Returns the UUID that a device's BMC reports, to be set as `system_uuid`. Also returns a hint on what the operator must compare first.
+/// The UUID is `None` if the BMC reports none, because with any other UUID the device would refuse every action.
 fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a str>) {
     let answer = case.asked.answers.iter().find(|answer| answer.device == device.resource.id);
     let Some((target, theirs)) = answer.and_then(|answer| {
@@ -207,7 +207,8 @@ fn reset_types(case: &mut Case<'_>, id: &str, answer: &Answer) {
     case.add("reset-types", Severity::Warning, About::Both(id, &answer.target), text, command);
 }
 
-/// Reports failures to reach a device's BMC that another node published. It is the one that would have to fence `target`.
+/// Reports the failures to reach a device's BMC that other nodes have published. Skips the failures of `target` itself, because `target`
+/// never fences itself.
 fn told_by_others(case: &mut Case<'_>, device: &FenceDevice) {
     let (id, cluster) = (&device.resource.id, case.cluster);
     for target in &device.targets {

@@ -21,8 +21,8 @@ pub(super) fn check(case: &mut Case<'_>) {
     }
 }
 
-/// Returns the time at which the BMC of `device` has just answered this node without a failure, for each target. Returns `None` if one is
-/// this node, because a node never fences itself.
+/// Returns the earliest time at which the BMC of `device` has just answered this node, among the device's targets. Returns `None` if a
+/// query about a target failed, or if this node is a target, because a node never fences itself.
 fn answered(case: &Case<'_>, device: &FenceDevice) -> Option<u64> {
     let answers = || case.asked.answers.iter().filter(|answer| answer.device == device.resource.id);
     let counts = |answer: &Answer| answer.note.failure.is_none() && answer.target != case.cluster.here;

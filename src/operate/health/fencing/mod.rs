@@ -30,7 +30,7 @@ use crate::operate::cluster::Cluster;
 pub use crate::operate::health::bmc::is_ours;
 use crate::records::bmc_note::BmcNote;
 
-/// The result of the check of fencing in one word, in ascending order: that of the worst problem.
+/// The result of the check of fencing in one word, which is that of the worst problem. The variants are in ascending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -42,12 +42,12 @@ pub enum Level {
     Warning,
     /// It is unknown whether fencing would work.
     Unknown,
-    /// A node may not be fenced now, or another machine would be fenced instead.
+    /// At present a fencing might fail, or switch off another machine instead of the node.
     Failure,
 }
 
 impl Level {
-    /// Returns the level to which `problem` takes the result.
+    /// Returns the level of a check in which `problem` is the worst problem.
     pub fn of(problem: &Problem) -> Self {
         match problem.severity {
             Severity::Notice => Self::Notice,
@@ -70,7 +70,7 @@ pub struct Answer {
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// The kind of flag by which agents of two nodes see each other on this BMC; `None` if it was not tested.
+    /// The kind of [`Flag`] by which the fence agents of two nodes see each other on this BMC; `None` if it was not tested.
     pub flag: Option<Flag>,
     /// True if the device's options are invalid. The BMC was then not queried.
     pub misconfigured: bool,
@@ -103,7 +103,8 @@ pub struct Checked {
     pub devices: BTreeMap<String, Standing>,
     /// The kind of flag by which agents of two nodes see each other on a BMC, by fence device. Devices without a test are missing.
     pub flags: BTreeMap<String, String>,
-    /// A sentence about the delay of fencing that decides a split, by the node that is fenced later. It names the shortest safe delay.
+    /// A sentence for the node that is fenced later in a split. It describes the delay that decides the split, and the shortest safe
+    /// delay. The key is that node's name.
     pub delays: BTreeMap<String, String>,
     /// All problems, sorted with the worst first.
     pub findings: Vec<Problem>,
@@ -142,8 +143,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Adds the problems that `find` finds, which `tandem status` reports as well. Where that sends the operator to this check, the
-    /// operator gets another command here.
+    /// Adds the problems that `find` finds. They are problems that `tandem status` reports as well. If a problem's command is this check,
+    /// replaces it by another command, because the operator has just typed this check.
     fn take(&mut self, find: impl FnOnce(&mut Found)) {
         let mut found = Found::default();
         find(&mut found);

@@ -63,7 +63,8 @@ fn one(case: &mut Case<'_>, remediation: &Remediation) {
     case.add(id, severity, about, text, Some(way_out(remediation)));
 }
 
-/// Returns the command that pauses a health check, or deletes another object that resets a node. A paused check is only shown.
+/// Returns the command that keeps `remediation` from resetting a node. It pauses a health check, and deletes any other object. For a
+/// health check that is already paused, it shows the object.
 fn way_out(remediation: &Remediation) -> String {
     let Remediation { kind, namespace, name, is_paused, .. } = remediation;
     let namespace = namespace.as_deref().unwrap_or("default");

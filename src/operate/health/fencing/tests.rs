@@ -350,7 +350,7 @@ fn of_a_healthy_cluster_nothing_is_said() {
     assert_eq!(checked.devices["fence-node2"].text, told);
 }
 
-/// Asserts that a device that fences several nodes, and may not, is a failure of each of them.
+/// Asserts that a disabled device that fences both nodes is reported as a failure of both.
 #[test]
 fn a_device_for_both_nodes_fails_for_both() {
     let (mut cluster, asked) = (healthy(), asked());
@@ -375,8 +375,8 @@ fn one_device_is_asked_about_alone() {
     assert_eq!(ids("fence-node1"), [""; 0]);
 }
 
-/// Asserts that a node's failure to reach its own BMC is less serious while the other node reaches it. Only the other node would use it
-/// to fence.
+/// Asserts that a node's failure to reach its own BMC is less serious while the other node reaches that BMC. Only the other node would
+/// fence through it.
 #[test]
 fn a_nodes_own_bmc_is_judged_by_who_would_have_to_fence_it() {
     let (mut cluster, mut asked) = (healthy(), asked());

@@ -125,8 +125,8 @@ fn fence_wait(device: &FenceDevice) -> Duration {
     if waits { Duration::from_secs(FENCE_WAIT_SECONDS) } else { Duration::ZERO }
 }
 
-/// Warns if this node reaches the BMC and the peer over the same interface. A single broken switch then cuts off the peer and also keeps
-/// it from being fenced.
+/// Warns if this node reaches the BMC and the peer over the same interface. A single broken switch would then cut off the peer and also
+/// prevent its fencing.
 fn one_network(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     let (id, target) = (&device.resource.id, &answer.target);
     let Some(here) = case.cluster.collected.get(&case.cluster.here).and_then(Fact::known) else { return };
@@ -228,8 +228,8 @@ pub(super) fn preference(case: &Case<'_>) -> Option<(String, String)> {
     Some((node.clone(), format!("{wait}; {least} s is the least that {} s to Off allow", seconds(to_off))))
 }
 
-/// Returns whether `priority-fencing-delay` protects the promoted etcd. Pacemaker then fences its node later by that time, in addition to
-/// the devices' delays.
+/// Returns whether `priority-fencing-delay` protects the promoted etcd. If so, Pacemaker adds this delay to the devices' delays when it
+/// fences the node with the promoted etcd.
 pub(super) fn prefers_the_promoted(case: &Case<'_>) -> bool {
     let by_priority = case.configuration.properties.get("priority-fencing-delay").and_then(|text| parse(text));
     let etcd = case.configuration.etcd.as_ref();

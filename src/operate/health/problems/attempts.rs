@@ -18,11 +18,11 @@ const RECENT: u64 = 600;
 /// The attempts to fence one node. Times are in seconds since 1970.
 #[derive(Default)]
 struct Attempts<'a> {
-    /// An attempt to fence the node that Pacemaker reports as pending; `None` if there is none.
+    /// The attempt that Pacemaker reports as pending; `None` if there is none.
     pending: Option<&'a Fencing>,
     /// The enabled devices that may fence the node.
     devices: Vec<&'a FenceDevice>,
-    /// The time at which the fence agent began to act; `None` if it has ended.
+    /// The time at which the fence agent began its present action; `None` if it has ended that action.
     began: Option<u64>,
     /// The longest expected duration of an attempt, in seconds.
     may_take: u64,

@@ -7,8 +7,8 @@ use crate::operate::health::bmc::{self, Stranger};
 use crate::operate::health::{Problem, Severity};
 use crate::records::bmc_note::BmcNote;
 
-/// Age in seconds up to which a result about a BMC shows that its node reaches it now. By default Pacemaker monitors a device each
-/// minute.
+/// Age in seconds up to which a node's result of querying a BMC shows whether the node reaches the BMC now. By default Pacemaker monitors
+/// a device each minute.
 pub(in crate::operate::health) const RECENT: u64 = 600;
 
 /// Returns the problem that the node `from` found when it last asked the BMC of `device`, which fences the node `target`. `note` is the

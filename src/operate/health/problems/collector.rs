@@ -10,9 +10,9 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Collected};
 use crate::operate::health::{view, words};
 
-/// Age in seconds from which a collector's facts are stale. A collector runs every 30 s, so it has then missed several runs.
+/// Age in seconds from which a collector's facts are stale. A collector runs every 30 s, so stale facts mean several missed runs.
 const STALE: u64 = 300;
-/// Free share of a file system, in percent, below which it is reported.
+/// Share of free space in a file system, in percent, below which the file system is reported.
 const LITTLE: u64 = 5;
 /// Default directory of etcd's data.
 const DATA_DIR: &str = "/var/lib/etcd";
@@ -89,8 +89,8 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
     lone_boot(cluster, name, collected, found);
 }
 
-/// Warns if the parameter `lone_boot` allows a lone boot but systemd does not start the unit for it. After a power cut the node would
-/// then wait for an operator.
+/// Warns if the parameter `lone_boot` allows a lone boot but systemd does not start the unit for it. Such a node would wait for an
+/// operator after a power cut.
 fn lone_boot(cluster: &Cluster, name: &str, collected: &Collected, found: &mut Found) {
     let etcd = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     let is_allowed =

@@ -50,8 +50,8 @@ pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Returns whether the operator must choose which node's data to keep. The agents need no choice while both nodes still start, because
-/// one may join the other by an earlier decision. They need none once both run in one cluster.
+/// Returns whether the operator must choose which node's data to keep. False while both nodes are online and no start has failed, because
+/// the agents may still join one node to the other by an earlier decision. Also false once both run in one cluster.
 fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
     let of = |name: &str| view::etcd(cluster, name).map(|etcd| etcd.cluster_id.as_str());
     let (runs_here, runs_there) = (of(one), of(other));

@@ -160,8 +160,8 @@ fn target_names(device: &FenceDevice) -> String {
     if device.targets.is_empty() { "any node".to_owned() } else { device.targets.join(" and ") }
 }
 
-/// Returns the consequence of a fault for the nodes that `device` fences. Only a disabled device is certainly out of use. Pacemaker's
-/// fencer may still use another one, although the device is stopped or has failed.
+/// Returns the consequence of a fault for the nodes that `device` fences. Only a disabled device is certainly out of use, because
+/// Pacemaker's fencer may still use a device that is stopped or has failed.
 fn consequence(device: &FenceDevice, fault: &Fault, has_another: bool) -> String {
     let lost = if device.targets.is_empty() { "node".to_owned() } else { device.targets.join(" or ") };
     match fault {
@@ -233,8 +233,8 @@ fn has_healed(cluster: &Cluster, device: &FenceDevice) -> bool {
     bmc::checked(cluster, device).is_some_and(|(_, note)| note.failure.is_none() && at.is_none_or(|at| at <= note.at))
 }
 
-/// Returns whether the BMC of `device` has recently answered a node that may have to fence with it, and after the device's last failure.
-/// Pacemaker's fencer then reaches it, although Pacemaker does not run the device.
+/// Returns whether the BMC of `device` has answered after the device's last failure, recently, to a node that may have to fence with the
+/// device. If so, Pacemaker's fencer can reach the BMC although Pacemaker does not run the device.
 fn is_answered(cluster: &Cluster, device: &FenceDevice, answered: Option<u64>) -> bool {
     let checked = bmc::checked(cluster, device).filter(|(from, _)| only_target(device) != Some(from));
     let succeeded = checked.filter(|(_, note)| note.failure.is_none()).map(|(_, note)| note.at);
@@ -326,7 +326,8 @@ mod tests {
         assert_eq!(typed(500).as_deref(), Some("pcs stonith cleanup fence-node2"), "it has logged in since");
     }
 
-    /// Asserts that a stopped device is critical unless its BMC has recently answered another node than the one that it switches off.
+    /// Asserts that a stopped device is critical unless its BMC has recently answered a node. An answer to the node that the device
+    /// fences does not count.
     #[test]
     fn a_device_that_does_not_run_is_a_warning_while_its_bmc_answers() {
         let severity = |from: &str, age: u64, answered: Option<u64>| {

@@ -27,8 +27,8 @@ fn shown(cluster: &Cluster) -> Vec<String> {
     if cluster.pacemaker.known().is_some() { view::names(cluster) } else { Vec::new() }
 }
 
-/// Returns whether `node` is lost and this node's partition has no quorum. Pacemaker then fences no node, and the missing quorum is a
-/// problem of its own.
+/// Returns whether `node` is lost and this node's partition has no quorum. Without quorum Pacemaker fences no node, and the missing
+/// quorum is reported as another problem.
 fn waits_for_quorum(cluster: &Cluster, node: &Node) -> bool {
     node.unclean && !node.online && !view::may_start(cluster)
 }
@@ -51,7 +51,7 @@ fn presence(cluster: &Cluster, name: &str, found: &mut Found) {
     }
 }
 
-/// Reports a node on which an operator lets Pacemaker run nothing, or look after nothing.
+/// Reports a node on which an operator forbids Pacemaker to run resources, or to manage them.
 fn set_aside(node: &Node, found: &mut Found) {
     let name = node.name.as_str();
     if node.standby {
@@ -69,8 +69,8 @@ const BOOTS: u64 = 300;
 /// Age in seconds from which a fencing is no longer the reason for an offline node.
 const LONG_AGO: u64 = 24 * 3_600;
 
-/// Returns the seconds since Pacemaker fenced the offline node `name`. Returns `None` if the fencing does not explain that it is offline,
-/// or if its BMC does not report On.
+/// Returns the seconds since Pacemaker fenced the offline node `name`. Returns `None` if the fencing does not explain why the node is
+/// offline, or if the node's BMC does not report On.
 fn fenced_since(cluster: &Cluster, name: &str) -> Option<u64> {
     let last = cluster.pacemaker.known()?.fencing.iter().find(|fencing| fencing.target == name)?;
     let age = cluster.at.saturating_sub(last.completed?);
@@ -105,7 +105,7 @@ fn offline(cluster: &Cluster, name: &str, found: &mut Found) {
 mod tests {
     use crate::operate::health::{assess, samples};
 
-    /// Asserts that a fenced node counts as booting for five minutes. Later its cluster may be stopped for good.
+    /// Asserts that a fenced node counts as booting for five minutes. After that, its cluster may have been stopped for good.
     #[test]
     fn a_node_that_was_fenced_boots_for_five_minutes() {
         let found = |seconds: u64| {

@@ -30,8 +30,8 @@ pub(super) fn is_unasked(id: &str) -> bool {
     id.ends_with(UNKNOWN) && id != "primary-unknown" || id == "not-asked"
 }
 
-/// The ids of all problems of `tandem status`, in the order of the modules that report them. `tandem fencing check` reports those that
-/// keep a node from being fenced, too.
+/// The ids of all problems of `tandem status`, in the order of the modules that report them. `tandem fencing check` also reports those
+/// that keep a node from being fenced.
 pub const IDS: &[&str] = &[
     "pacemaker-stopped",
     "pacemaker-starting",

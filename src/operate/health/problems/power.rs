@@ -4,8 +4,8 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
-/// Returns the command that brings the node `name` back, or shows why it is away. `pcs cluster start` is only returned for a node that
-/// left the cluster in good order, unless its BMC reports Off. Any other node may not receive it.
+/// Returns the command that brings the node `name` back, or shows why it is away. Returns `pcs cluster start` only for a node that has
+/// left the cluster in good order, and only if its BMC does not report Off. A node in another state may not receive that command.
 pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> String {
     let has_left = view::is_down(cluster, name);
     match view::power(cluster, name) {
@@ -17,7 +17,8 @@ pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> Str
     }
 }
 
-/// Returns an addition to a sentence if [`way_back`] uses ssh. The network that was cut may be the one that ssh uses.
+/// Returns an addition to a sentence if [`way_back`] uses ssh, because ssh may need the network that was cut. Otherwise returns an empty
+/// text.
 pub(in crate::operate::health) fn way_there(cluster: &Cluster, name: &str) -> String {
     if view::power(cluster, name) == Some(&Power::On) && !view::is_down(cluster, name) {
         format!("; where ssh does not reach {name}, type 'tandem status' on its console, or take another network")

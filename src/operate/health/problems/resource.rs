@@ -32,7 +32,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     outdated(seen, found);
 }
 
-/// Reports a parameter value of etcd's resource that the agent replaces by another one, and that is refused today.
+/// Reports the value 0 of the parameter [`params::BACKUPS`], which the agent replaces by 1.
 fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     let Some(etcd) = &seen.configuration.etcd else { return };
     if etcd.parameters.get(params::BACKUPS).is_some_and(|value| params::keeps_no_backup(value)) {
@@ -42,8 +42,8 @@ fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     }
 }
 
-/// Reports a `load-threshold` that makes Pacemaker start one etcd at a time. It is reported while no etcd runs and a start fails. A node
-/// without data then waits in vain for the other's start.
+/// Reports a `load-threshold` that makes Pacemaker start one etcd at a time, if no etcd runs and a start has failed. The start of a node
+/// without data must wait for the other node's start. With one start at a time it waits in vain.
 fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     let names = view::names(cluster);
     let is_stopped = |name: &String| view::is_online(cluster, name) && view::etcd_fact(cluster, name).is_absent();
@@ -228,7 +228,7 @@ fn failed(cluster: &Cluster, seen: ResourceSeen<'_>, failure: &Failure, found: &
     }
 }
 
-/// Returns the unit of systemd that the resource `id` is.
+/// Returns the systemd unit that the resource `id` runs; `None` if the resource is no unit.
 fn unit<'a>(seen: ResourceSeen<'a>, id: &str) -> Option<&'a str> {
     let instance = seen.pacemaker.resources.iter().find(|instance| instance.id == id)?;
     instance.agent.strip_prefix("systemd:")
@@ -242,7 +242,8 @@ mod tests {
     use crate::base::Fact;
     use crate::operate::health::samples;
 
-    /// etcd is stopped because of it, and its agent has nothing to say about that.
+    /// Asserts that a kubelet that does not start is reported with the command that shows its journal. The stopped etcd is not reported,
+    /// because the kubelet is the reason for it.
     #[test]
     fn a_kubelet_that_does_not_start_is_told_with_its_journal_and_says_why_etcd_does_not_run() {
         let told = |change: fn(&mut Configuration, &mut Pacemaker)| {

@@ -118,7 +118,8 @@ fn change(
     })
 }
 
-/// Returns whether the command must wait for the obstacle `why` to pass before it takes the member-change lock, which needs a majority.
+/// Returns whether the command must wait for the obstacle `why` to pass before it takes the member-change lock. It must wait for each
+/// obstacle that keeps etcd from having a majority, because the lock is a key in etcd.
 fn keeps_from_the_lock(why: &Forbidden) -> bool {
     matches!(why, Forbidden::NoLeader { .. } | Forbidden::Unconfirmed)
 }

@@ -17,7 +17,7 @@ use crate::operate::members::source::Source;
 use crate::operate::talk::Talk;
 use crate::os::clock::{self, Deadline};
 
-/// Time after a change of the member list during which members may be unhealthy. They then follow a new leader or have just started.
+/// Time after a change of the member list during which members may be unhealthy, because they follow a new leader or have just started.
 const SETTLES: Duration = Duration::from_secs(20);
 /// Time for which a refused step is repeated. etcd may refuse what the rules allow, because it also checks the age of its peers'
 /// connections.
@@ -83,7 +83,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Observes the members, and repeats that until one of them answers. It fails once the lock may expire or the deadline has passed.
+    /// Observes the members repeatedly until one of them answers. Fails once the lock may expire or the deadline has passed.
     fn look(&mut self) -> Result<(), Failure> {
         let mut seen = loop {
             match look::look(self.source) {

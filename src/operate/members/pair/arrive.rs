@@ -82,7 +82,8 @@ impl Work {
         Ok(Took::Acted(primary.map_or_else(|| map.clone(), |primary| format!("{map} {primary}"))))
     }
 
-    /// Sets up the new machine as 'tandem setup' does. The operator types 'tandem setup join' there, which gives this node access.
+    /// Sets up the new machine as 'tandem setup' does. The operator types 'tandem setup join' there, and so gives this node access to the
+    /// new machine.
     pub(super) fn prepare(&mut self, look: &Look, talk: &dyn Talk) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let description = self.description(look)?;
@@ -247,7 +248,7 @@ impl Work {
         Err(goes_on(why))
     }
 
-    /// Gives pcs access to both nodes with the token that both pcsds accepted. Does nothing if the token is used up.
+    /// Gives pcs access to both nodes with the token that both pcsds accepted. Does nothing if the token was already used.
     fn hosts(&self) -> Result<(), Failure> {
         if !self.token.exists() {
             return Ok(());
@@ -274,9 +275,8 @@ impl Work {
         Ok(Took::Waits(self.joining(look, &new)))
     }
 
-    /// Sets the deletion hook on the new member's Machine before the member votes, if the other voter's Machine has
-    /// one. It does so only once, because another client that removes the hook does so on purpose. Returns a message
-    /// if the hook was written.
+    /// Sets the deletion hook on the new member's Machine before the member votes, if the other voter's Machine has one. Does so only
+    /// once per command, because a client that removes the hook after that does so on purpose. Returns a message if the hook was written.
     fn protected(&mut self, look: &Look, new: &str) -> Result<Option<String>, Failure> {
         let is_bare = |member: &&Member| member.machine == MachineState::Stays { is_protected: false };
         let uses_hooks = look.members.as_ref().is_ok_and(|seen| seen.membership.uses_hooks);

@@ -22,7 +22,7 @@ impl Work {
         self.change.old.as_ref().map(|old| old.name.clone()).unwrap_or_default()
     }
 
-    /// Puts the old node in standby, so that its agent leaves the member list and Pacemaker stops its etcd. If the old node is dead, it
+    /// Puts the old node in standby, so that its agent leaves the member list and Pacemaker stops its etcd. If the old node is dead,
     /// waits until this node runs standalone.
     pub(super) fn leave(&mut self, seen: &PairSeen) -> Result<Took, Failure> {
         let (old, here) = (self.old(), self.change.here.name.clone());

@@ -216,7 +216,7 @@ fn with_word(mut existing: Change, typed: &Typed, talk: &dyn Talk) -> Result<(Ch
     Ok((existing, is_new))
 }
 
-/// Carries out the steps of a member change. If another command has the lock, it returns that as the reason why nothing was done.
+/// Carries out the steps of a member change. If another command has the lock, does nothing and returns the lock as the obstacle.
 fn work(change: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     Ok(Outcome::Changed(match Work::begin(change, terms, talk)? {
         Ok(work) => work.run(terms, talk)?,

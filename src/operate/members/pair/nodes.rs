@@ -101,8 +101,8 @@ mod tests {
         cluster
     }
 
-    /// Asserts that the new node must run the fence device of the node that stays. Otherwise, the new node could not
-    /// fence that node when it is lost later.
+    /// Asserts that the new node must run the fence device of the node that stays. Otherwise, the new node could not fence the other one
+    /// after its loss.
     #[test]
     fn the_node_that_stays_can_be_fenced_from_the_new_one() {
         let fenced = |banned: &[&str], change: fn(&mut Instance)| {

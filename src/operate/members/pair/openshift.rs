@@ -17,9 +17,8 @@ impl Work {
         ask(&api(old, &look.context)?)
     }
 
-    /// Checks before a member change that OpenShift's API is usable and has the old node's objects. If the operator
-    /// has declared the old node off and the API does not answer because etcd does not serve, the check is done
-    /// later.
+    /// Checks before a member change that OpenShift's API is usable and has the old node's objects. The check is postponed if the API
+    /// does not answer because etcd does not serve, and the operator has declared the old node off.
     pub(super) fn check_objects(&self, look: &Look) -> Result<(), Failure> {
         if self.change.kind != Kind::Replace {
             return Ok(());
@@ -31,7 +30,7 @@ impl Work {
         }
     }
 
-    /// Saves the old node's objects of OpenShift's API as files. It waits while the Node is ready, because a running machine of that name
+    /// Saves the old node's objects of OpenShift's API as files. Waits while the Node is ready, because a running machine of that name
     /// may be the new one.
     pub(super) fn save_objects(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.change.old.as_ref().map(|old| old.name.clone()).unwrap_or_default();

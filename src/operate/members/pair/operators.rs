@@ -28,9 +28,9 @@ pub(super) fn api(old: &Place, context: &Context) -> Result<Api, Trouble> {
     Api::of(&context.params.kubeconfig, &old.name, old.address.to_string(), PATIENCE)
 }
 
-/// Returns whether the Node in OpenShift's API that has the old node's name belongs to the new machine. Returns `None` if the API does not
-/// answer. Returns `None` as well before the old objects are saved and after the new Node is recorded, because the answer is not needed
-/// then.
+/// Returns whether the Node in OpenShift's API that has the old node's name belongs to the new machine. Returns `None` if the API does
+/// not answer. Also returns `None` before the old objects are saved and after the new Node is recorded, because nothing uses the answer
+/// at these times.
 pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
     let (replaced, old) = (change.openshift.as_ref()?, change.old.as_ref()?);
     if !change.has(PairStep::Save) || change.has(PairStep::Node) {
@@ -92,9 +92,8 @@ mod tests {
         change.log.push(super::super::change::Entry { at: 0, step, what: String::new() });
     }
 
-    /// Asserts the time in which OpenShift's API is asked which machine has the old node's name. It begins when the
-    /// old Node may be gone, and ends when the new Node is recorded. In that time, the old machine's etcd must be
-    /// stopped, but not the new machine's.
+    /// Asserts that OpenShift's API is asked which machine has the old node's name only during a part of the change. That part begins
+    /// when the old Node may have been deleted, and ends when the new Node is recorded.
     #[test]
     fn the_api_says_whose_the_name_is_once_the_old_node_may_be_gone() {
         let node1 = Node1::new();

@@ -47,8 +47,8 @@ pub(super) struct Work {
     pub(super) made: Vec<String>,
     /// The deadline for Pacemaker to fence the old node; `None` until the old node was seen unclean.
     pub(super) unclean: Option<Deadline>,
-    /// The time of the first observation of the learner's raft index, and that index; `None` before. The speed of the
-    /// copy follows from them.
+    /// The time of the first observation of the learner's raft index, and that index. They give the speed of the copy. `None` until the
+    /// learner was observed.
     pub(super) copied: Option<(Deadline, u64)>,
     /// True if this run of the command has started the new node.
     pub(super) is_started: bool,

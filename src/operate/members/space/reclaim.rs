@@ -241,8 +241,8 @@ fn was_killed(change: &str, here: &str, lives: impl Fn(i32) -> bool) -> bool {
     process.is_some_and(|process| !lives(process))
 }
 
-/// Returns the members' ids in the order of their defragmentation, the leader's last. A member pauses meanwhile, and the leader's pause
-/// stops every write.
+/// Returns the members' ids in the order of their defragmentation, with the leader's last. A member does not respond during its
+/// defragmentation, and without the leader etcd accepts no write.
 fn order(membership: &Membership) -> Vec<MemberId> {
     let mut all: Vec<MemberId> = membership.members.iter().map(|member| member.id).collect();
     all.sort_by_key(|id| membership.leader == Some(*id));

@@ -15,7 +15,8 @@ pub const PATH: &str = "/var/lib/tandem/machine-hooks.json";
 /// Number of removals by another client after which a Machine's deletion hook is not set any more, because the removals are on purpose.
 const TRIES: u32 = 3;
 
-/// How often another client removed the deletion hook of each Machine, by the Machine's uid. The counts are stored between observations.
+/// The number of times that another client removed the deletion hook of each Machine, by the Machine's uid. The counts are stored between
+/// observations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {

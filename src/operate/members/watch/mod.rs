@@ -25,8 +25,7 @@ pub fn of_target(target: &Target, path: &Path) -> Result<Kept, Failure> {
     once(target.source()?, path, true)
 }
 
-/// Sets and removes the deletion hooks of Machines once, for this node's pair. If `writes` is false, it only finds replacements to
-/// propose.
+/// Sets and removes the deletion hooks of Machines once, for this node's pair. If `writes` is false, only finds replacements to propose.
 pub fn of_pair(context: &Context, path: &Path, writes: bool) -> Result<Kept, Failure> {
     once(Source::of_pair(context), path, writes)
 }

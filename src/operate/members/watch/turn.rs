@@ -27,10 +27,10 @@ pub struct Kept {
     pub problems: Vec<String>,
 }
 
-/// Sets and removes the deletion hooks of Machines once.
+/// Sets and removes the deletion hooks of Machines once. If `writes` is false, only finds replacements to propose.
 ///
-/// `machines` must have been read before `seen`. A hook is then removed only from a version of the Machine that the majority's answer
-/// covers. If `writes` is false, it only finds replacements to propose.
+/// `machines` must have been read before `seen`. In this order, a hook is removed only from a version of the Machine that is older than
+/// the majority's answer about its member.
 pub(super) fn turn(machines: &mut Machines, seen: &MembersSeen, path: &Path, writes: bool) -> Result<Kept, Failure> {
     let mut kept = Kept { operator: machines.has_operator, ..Kept::default() };
     if !machines.is_of_use() {

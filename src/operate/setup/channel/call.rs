@@ -30,8 +30,8 @@ pub struct Credentials {
     pub(super) other: String,
 }
 
-/// Connects to the node `name` at `address`. Until `end`, it tries again if no server listens. An error of the
-/// function `still`, which is called between two attempts, ends the wait.
+/// Connects to the node `name` at `address`. If no server listens, tries again until `end`. Calls the function `still` between two
+/// attempts, and gives up if it returns an error.
 pub fn connect(
     name: &str,
     address: SocketAddr,

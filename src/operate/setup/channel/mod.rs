@@ -35,8 +35,8 @@ pub struct Patience {
     pub silence: Duration,
     pub beat: Duration,
     pub handshake: Duration,
-    /// Time for which a wrong key or a port in use is tolerated. Either may come from an earlier connection, if one
-    /// end has not yet noticed that it broke.
+    /// Time for which a wrong key or a port in use is tolerated. An earlier connection may cause either, if it broke and one end has not
+    /// noticed that yet.
     pub leftover: Duration,
 }
 

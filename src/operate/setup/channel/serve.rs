@@ -35,9 +35,8 @@ pub enum Serving {
     Progress(String),
 }
 
-/// Waits until `end` for the node that drives the setup to connect, and carries out its requests. Returns whether the
-/// setup ended well, and its result in words. An error of the function `still`, which is called until the connection,
-/// ends the wait.
+/// Waits until `end` for the node that drives the setup to connect, and carries out its requests. Returns whether the setup ended well,
+/// and its result in words. Calls the function `still` until the connection, and gives up if it returns an error.
 pub fn serve(
     at: SocketAddr,
     join: &Join,
@@ -125,8 +124,8 @@ fn shaken(config: Arc<ServerConfig>, socket: TcpStream, patience: Patience) -> R
     Link::open(Connection::Server(connection), socket, patience)
 }
 
-/// Listens on the address `at`. If the port is in use, it tries again until `leftover`, because an interrupted command
-/// may still hold the port.
+/// Listens on the address `at`. If the port is in use, tries again until `leftover`, because an interrupted command may still hold the
+/// port.
 fn listen(at: SocketAddr, leftover: Deadline) -> Result<TcpListener, Error> {
     loop {
         let error = match TcpListener::bind(at) {
@@ -145,8 +144,7 @@ fn listen(at: SocketAddr, leftover: Deadline) -> Result<TcpListener, Error> {
     }
 }
 
-/// Carries out a request in a thread of its own. Meanwhile, it sends [`Answer::Working`] so that the other end keeps
-/// waiting.
+/// Carries out a request in a thread of its own. Meanwhile sends [`Answer::Working`], so that the other end keeps waiting.
 fn work(link: &mut Link, here: &Here, request: Request, patience: Patience) -> Result<Answer, Error> {
     thread::scope(|scope| {
         let (done, answered) = sync_channel(1);

@@ -30,7 +30,8 @@ const CLUSTER: &str = "the cluster of both nodes";
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
     pub(crate) cluster: String,
-    /// The token timeout. `None` leaves transport, encryption and token timeout to pcs, which has the same defaults.
+    /// The token timeout. `None` leaves transport, encryption and token timeout to pcs. The defaults of pcs equal the values that setup
+    /// would otherwise pass.
     pub(crate) token: Option<Duration>,
 }
 

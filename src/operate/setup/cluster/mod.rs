@@ -50,7 +50,7 @@ pub struct ClusterFacts {
     /// Content of `/etc/corosync/corosync.conf`. It is `Absent` also if the file is only the example of Debian's
     /// package.
     pub corosync: Fact<Corosync>,
-    /// True for each unit, Corosync's and Pacemaker's, that systemd starts at boot. The map is empty without systemd.
+    /// Whether systemd starts each unit, Corosync's and Pacemaker's, at boot, by unit. The map is empty without systemd.
     pub enabled: BTreeMap<String, bool>,
     /// The CIB; while Pacemaker is stopped, the copy on this node's disk.
     pub cib: Fact<Cib>,

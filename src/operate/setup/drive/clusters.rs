@@ -155,7 +155,7 @@ impl<T: Talk> Drive<'_, T> {
         })
     }
 
-    /// Performs the step if it is to do and this is no dry run, and adds it to the report.
+    /// Performs the step if it is still to be done and this is no dry run. Adds it to the report.
     fn last(&mut self, step: &SetupStep) -> Result<(), Refusal> {
         let is_made = step.state != State::Done && !self.wish.is_dry;
         if is_made {

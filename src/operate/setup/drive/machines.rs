@@ -49,9 +49,9 @@ impl<T: Talk> Drive<'_, T> {
         Ok(Machines { facts, passwords })
     }
 
-    /// Examines the BMCs of the nodes that have no fence device yet. `known` is true for a node with a device, which
-    /// stores the findings of an earlier run. The other node's UUID is read from its collector's report. Without that
-    /// report, its BMC is neither compared nor pinned.
+    /// Examines the BMCs of the nodes that have no fence device yet. `known` is true for a node with a device, which stores the findings
+    /// of an earlier run. The other node's UUID is read from its collector's report. Without that report, the other node's BMC is neither
+    /// compared nor pinned.
     pub(super) fn bmcs_of_a_member(&mut self, own: &Facts, known: [bool; 2]) -> Result<(), Refusal> {
         if known == [true; 2] {
             return Ok(());
@@ -95,9 +95,8 @@ impl<T: Talk> Drive<'_, T> {
         Ok((theirs, i64::try_from(ahead).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the ports of the machine `listens` that the machine `asks` cannot reach. A port that another program
-    /// holds is skipped, because that is a fault of its own. Corosync's port is skipped if an interrupted setup created
-    /// the cluster on `listens`.
+    /// Returns the ports of the machine `listens` that the machine `asks` cannot reach. Skips a port that another program holds, because
+    /// that is reported as another fault. Skips Corosync's port if an interrupted setup created the cluster on `listens`.
     pub(super) fn closed(&self, listens: &dyn Machine, asks: &dyn Machine, facts: &Facts) -> Result<Vec<Port>, String> {
         let is_ours = facts.corosync == Corosync::Cluster(self.description.cluster.clone());
         let is_asked = |port: &Port| !(facts.taken.contains(&port.word()) || (*port == Port::Corosync && is_ours));

@@ -155,7 +155,7 @@ impl<'a, T: Talk> Drive<'a, T> {
     }
 }
 
-/// Shortest time until the effect of a step's commands must show. A slow machine gets more time.
+/// Shortest time limit for the effect of a step's commands to show. The limit is longer on a slow machine.
 const SETTLES: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 

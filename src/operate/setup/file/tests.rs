@@ -105,7 +105,7 @@ fn the_delay_of_a_split_is_ten_seconds_or_what_is_described() {
     }
 }
 
-/// Wrong descriptions: a text of the example, its replacement, and a part of the fault that follows.
+/// Wrong descriptions: a text of the example, its replacement, and a part of the fault that the replacement causes.
 const WRONG: &[(&str, &str, &str)] = &[
     ("cluster = \"tandem\"", "cluster = tandem", "4:11: this is no TOML"),
     ("cluster = \"tandem\"", "clutser = \"tandem\"", "did you mean cluster?"),

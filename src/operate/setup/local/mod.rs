@@ -62,8 +62,8 @@ pub struct Found {
     pub accepts_token: bool,
     /// True if pcsd's certificate and key are both incomplete.
     ///
-    /// pcsd writes them without a sync at its first start, so a power cut can leave them empty. pcsd then fails to
-    /// start, and creates new ones only if they are deleted.
+    /// pcsd writes them without a sync at its first start, so a power cut can leave them empty. With empty files pcsd fails to start. It
+    /// creates new ones only if the files are deleted.
     pub has_empty_pcsd_pair: bool,
     /// The reasons why some files or the image could not be read.
     pub failures: Vec<String>,

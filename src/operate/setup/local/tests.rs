@@ -8,7 +8,7 @@ fn secret(text: &str) -> Secret {
     Secret(Zeroizing::new(text.to_owned()))
 }
 
-/// Returns the report of a node on which no step is to do.
+/// Returns the report of a node on which every step is done.
 fn whole(description: &Description, token: bool) -> Found {
     let file = |text: &str| FoundFile { mode: 0o600, digest: digest(text.as_bytes()), certificates: None };
     let files = description.nodes.iter().zip(["one", "two"]);

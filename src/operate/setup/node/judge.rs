@@ -75,8 +75,8 @@ pub fn one(description: &Description, at: usize, facts: &Facts, is_member: bool)
     found
 }
 
-/// Returns the faults of the machine at index `at` that do not depend on the other one. A machine that runs the
-/// described cluster need not be blank, because the other machine's facts decide which command continues.
+/// Returns the faults of the machine at index `at` that do not depend on the other one. A machine that runs the described cluster need
+/// not be blank, because setup may still continue with another command. The other machine's facts decide which command that is.
 pub fn alone(description: &Description, at: usize, facts: &Facts) -> Vec<String> {
     one(description, at, facts, runs_it(description, facts)).faults
 }

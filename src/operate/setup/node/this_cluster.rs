@@ -19,8 +19,8 @@ pub(super) fn runs_it(description: &Description, facts: &Facts) -> bool {
         && facts.cluster_nodes.iter().all(is_described)
 }
 
-/// Returns the fault of a setup if the node at index `at` runs the described cluster and the other node does not. The
-/// fault names the command that brings the other node in, and stops nothing.
+/// Returns the fault of a setup if the node at index `at` runs the described cluster and the other node does not. The fault names the
+/// command that brings the other node in without stopping the running one.
 pub(super) fn goes_on(description: &Description, at: usize, other: &Facts, its: &Facts) -> String {
     let (node, rest) = (&description.nodes[at].name, &description.nodes[1 - at]);
     let (name, address) = (&rest.name, rest.address);

@@ -56,8 +56,8 @@ pub fn ask(kubeconfig: &Path, description: &mut Description) -> Result<Asked, Ve
     }
 }
 
-/// Observes the cluster as [`cluster::look`] does, and the operator's jobs through OpenShift's API. While etcd moves to
-/// Pacemaker the API does not answer; the jobs then count as none, because they were checked before the set-up.
+/// Observes the cluster as [`cluster::look`] does, and the operator's jobs through OpenShift's API. If the API does not answer, the jobs
+/// count as none. The API does not answer while etcd moves to Pacemaker, and the jobs were checked before the set-up.
 pub fn look(programs: &Programs, asked: &Asked, end: Deadline) -> ClusterFacts {
     let jobs = match tnf::jobs(&asked.kubeconfig, end.at_most(machine::PATIENCE)) {
         Fact::Unknown(_) => Fact::Known(Vec::new()),

@@ -103,9 +103,9 @@ impl Work<'_> {
         to_do
     }
 
-    /// Stops etcd on a node, gives the node the new settings, and starts etcd with them. etcd must be stopped first,
-    /// because Pacemaker restarts a running etcd at once if its parameters change. A ban from the node that an
-    /// interrupted command left is lifted only after the settings are written.
+    /// Stops etcd on a node, gives the node the new settings, and starts etcd with them. etcd must be stopped first, because Pacemaker
+    /// restarts a running etcd at once if its parameters change. An interrupted command may have left a ban from the node. Such a ban is
+    /// lifted only after the settings are written.
     fn gives(&mut self, name: &str) -> Result<(), Failure> {
         let cluster = self.look()?;
         if self.has(&self.written(&cluster)?, name) {

@@ -8,7 +8,7 @@ use crate::operate::certs::pki::{Use, is_trusted};
 /// The time of the tests, 2026-11-23, in seconds since 1970.
 const NOW: u64 = 1_795_400_000;
 const NODES: [&str; 2] = ["node1", "node2"];
-/// A number that exceeds the number of changes in a CA rotation.
+/// A number greater than the number of changes in a CA rotation.
 const ALL: usize = 60;
 
 struct World {
@@ -67,7 +67,7 @@ impl World {
         Some(RotationSeen { issuers: vec![issuer.clone(), issuer], trusts: vec![trusts.clone(), trusts] })
     }
 
-    /// Asserts that each node accepts the other's certificate, with the CAs of its last start and of its next one.
+    /// Asserts that each node accepts the other's certificate, with its loaded CAs and with those in its files.
     fn is_served(&self, when: &str) {
         for (at, other) in [(0, 1), (1, 0)] {
             let leaf = self.files[at].leaf(Leaf::Etcd).unwrap().unwrap();
@@ -197,7 +197,8 @@ fn killed_before_each_change_and_typed_again_it_ends_the_same() {
     panic!("it was killed each time");
 }
 
-/// Asserts that a node that loses its power during a CA rotation is accepted after its return. Only its files survive.
+/// Asserts that after a power loss during a CA rotation, each node accepts the other's certificate and the rotation ends. The node
+/// that loses its power keeps only its files.
 #[test]
 fn a_node_that_loses_its_power_at_any_change_comes_back_and_is_served() {
     for left in 0..ALL {
@@ -256,7 +257,8 @@ fn the_old_ca_stays_where_somebody_wants_that_and_goes_when_the_same_is_typed_wi
     world.is_over(&new);
 }
 
-/// Asserts that a node can join the other's CA rotation after it began one itself. Its own new CA then counts as old.
+/// Asserts that a node that has begun a CA rotation can adopt the other node's new CA.
+/// Also asserts that the rotation to the adopted CA ends.
 #[test]
 fn of_two_rotations_at_once_the_one_that_is_joined_counts() {
     let world = World::new();
@@ -328,7 +330,7 @@ fn alone() -> RotationSeen {
     ports(["new"; 2], [NEW; 2])
 }
 
-/// Asserts that each rotation step waits for its conditions, because each prevents that a node is locked out.
+/// Asserts that each rotation step waits for its conditions. Without them, the step would lock a node out.
 #[test]
 fn each_step_waits_for_what_it_needs_of_both_etcds() {
     let (begun, issued) = (state(BOTH, ["old"; 2], false), state(BOTH, ["new"; 2], false));
@@ -427,7 +429,7 @@ fn whose_key_signs_is_read_from_the_key_itself() {
     assert!(State::read(files).unwrap().signs_with_next);
 }
 
-/// Asserts that adopting one CA twice changes nothing. Joining is complete once that CA is the only trusted one.
+/// Asserts that adopting a CA twice changes nothing, and that `adopt` returns true only if that CA alone is trusted.
 #[test]
 fn joining_again_keeps_the_ca_to_come_and_one_that_is_in_use_alone_is_not_begun_again() {
     let world = World::new();

@@ -4,7 +4,7 @@ use super::*;
 use crate::operate::health::problems::{IDS, IDS_OF_THE_CHECK};
 use crate::operate::health::{assess, bmc, samples};
 
-/// The ids of `tandem status` that this check reports as well.
+/// The ids of the problems that both `tandem status` and `tandem fencing check` report.
 const SHARED: &[&str] = &[
     "pacemaker-stopped",
     "pacemaker-starting",
@@ -39,7 +39,8 @@ const SHARED: &[&str] = &[
     "certificate-ends",
 ];
 
-/// Returns whether a problem of `tandem status` is one that this check sees. It sees no certificate but those of BMCs.
+/// Returns whether a problem of `tandem status` is one that this check reports as well. Of the problems with certificates, it reports
+/// only those with certificates of BMCs.
 fn is_shared(problem: &Problem) -> bool {
     SHARED.contains(&problem.id) && (problem.device.is_some() || !problem.id.starts_with("certificate-"))
 }
@@ -49,7 +50,7 @@ fn told(problem: &Problem) -> (&str, Severity, Option<&str>, Option<&str>, &str)
     (problem.id, problem.severity, problem.node.as_deref(), problem.device.as_deref(), &problem.text)
 }
 
-/// Asserts that both commands print each fault that both see with one id, one severity and one sentence. Returns the ids of these faults.
+/// Asserts that the faults that both commands see have the same id, severity and sentence in both. Returns the ids of these faults.
 fn compare(name: &str, cluster: &Cluster, asked: &Asked) -> Vec<&'static str> {
     let (seen, checked) = (assess(cluster).problems, check(cluster, asked, None).findings);
     for problem in seen.iter().filter(|problem| is_shared(problem)) {
@@ -100,7 +101,8 @@ fn both_see_the_same_in_every_sample() {
     }
 }
 
-/// Asserts that the check prints no id that is in neither list, and that each id that it alone prints is planted.
+/// Asserts that [`IDS_OF_THE_CHECK`] or [`SHARED`] contains each id that a test plants. Also asserts that a test plants each id of
+/// [`IDS_OF_THE_CHECK`].
 #[test]
 fn each_id_of_the_check_is_in_a_list() {
     for (id, ..) in PLANTED {
@@ -112,7 +114,8 @@ fn each_id_of_the_check_is_in_a_list() {
     assert!(missing.is_empty(), "nothing plants {missing:?}");
 }
 
-/// Asserts that a fault of a BMC's certificate has the words of `tandem status` first, and then the fingerprint that only this check saw.
+/// Asserts that a problem with a BMC's certificate begins with the text of `tandem status`. It ends with the fingerprint that only this
+/// check saw.
 #[test]
 fn what_only_the_check_saw_comes_last() {
     let (mut cluster, mut asked) = (healthy(), asked());

@@ -60,8 +60,8 @@ fn a_device_is_tied_to_the_machine_whose_firmware_and_bmc_report_one_uuid() {
     assert!(node1.typed().is_empty(), "nothing is pinned that was not compared");
 }
 
-/// Asserts that an interrupted addition of a node is completed without repeating its parts. The token is deleted, because it gives full
-/// access to both pcsds.
+/// Asserts that an interrupted addition of a node is completed without repeating its finished parts. Also asserts that the token is
+/// deleted, because it gives full access to both pcsds.
 #[test]
 fn a_node_is_added_once_and_the_token_is_gone_then() {
     let node1 = Node1::new();
@@ -100,8 +100,8 @@ fn what_the_old_machine_was_told_is_taken_off_the_new_one_on_openshift_alone() {
     }
 }
 
-/// Asserts that the new member's Machine gets its deletion hook before the member votes, and only once. If another client removes the
-/// hook, that is on purpose.
+/// Asserts that the new member's Machine gets its deletion hook before the member votes, if other Machines have hooks. Also asserts that
+/// the hook is not set again after another client has removed it.
 #[test]
 fn a_machine_gets_its_hook_once_where_others_have_one() {
     let node1 = Node1::new();
@@ -136,7 +136,8 @@ fn a_machine_gets_its_hook_once_where_others_have_one() {
     assert_eq!(fake_api.patches(), 1);
 }
 
-/// Asserts that the new machine gets the password itself. It has no password file of the BMC that fences the node that stays.
+/// Asserts that the new machine gets the password of this node's BMC itself, because the new machine has no password file for this BMC.
+/// Also asserts that it gets the plug.
 #[test]
 fn the_new_machine_is_told_the_password_itself_and_which_plug_is_meant() {
     let node1 = Node1::new();
