@@ -84,7 +84,8 @@ enum Quorum {
 enum Fencing {
     /// Pacemaker has the confirmation, possibly from this command.
     Confirmed,
-    /// Pacemaker has no confirmation. It starts nothing before it has fenced the node or an operator confirms that it is off.
+    /// Pacemaker has no confirmation. It starts nothing before it has fenced the lost node, or before an operator confirms that the node
+    /// is off.
     Left,
     /// No confirmation is needed, because the node is online, joining or leaving.
     Online,

@@ -56,7 +56,7 @@ pub(super) struct Arguments {
     form: Form,
 }
 
-/// The subcommands of `tandem events`. Without one, it lists events.
+/// The subcommands of `tandem events`. Without a subcommand, `tandem events` lists events.
 #[derive(Subcommand)]
 enum Command {
     Test(Test),

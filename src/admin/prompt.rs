@@ -53,7 +53,7 @@ impl Answers {
 #[derive(Debug)]
 pub(super) struct Prompt<'a> {
     answers: &'a Answers,
-    /// True if stdout is reserved for one JSON object. The dialogue then uses stderr.
+    /// True if stdout is reserved for one JSON object. If so, the dialogue uses stderr.
     json: bool,
 }
 

@@ -61,7 +61,8 @@ const CERT_FILE: OptionRow =
 const KEY_FILE: OptionRow = OptionRow::new("key_file", OptionKind::Path, "").value("/etc/tandem/locks.key").required();
 const TIMEOUT: OptionRow = OptionRow::new("timeout", OptionKind::Seconds(1, 600), "").default("10");
 
-/// Time limit of the first query of an endpoint. If the fenced node's endpoint comes first, it delays the other one by this time.
+/// Time limit of the first query of an endpoint. If the fenced node's endpoint is queried first, the other endpoint's query is delayed by
+/// this time.
 const FIRST_TRY: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(200);
 

@@ -148,7 +148,7 @@ fn changes(before: Option<&status::Before>, seen: &CollectSeen) -> Vec<Event> {
     events
 }
 
-/// Delivers the waiting events to all recipients. An unreachable recipient is only logged, because it is no fault of this node.
+/// Delivers the waiting events to all recipients. Only logs an unreachable recipient, because this node is not at fault.
 fn bring(programs: &Programs, places: &Places, done: &mut Collected) {
     let named = deliver::recipients(programs, places);
     let Some(recipients) = done.noted(named).flatten() else { return };

@@ -137,7 +137,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.in_unit { in_a_unit(arguments, &cluster, node) } else { show(&one(arguments, &cluster, node)?, form) }
 }
 
-/// Asks the operator, then starts the fencing test of `node` in a systemd unit of its own, if the test is allowed.
+/// Checks that the fencing test of `node` is allowed, and asks the operator. Starts the test in a systemd unit of its own.
 fn in_a_unit(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Exit, Failure> {
     target(cluster, node)?;
     may_be_tested(&check::look(cluster, None, &arguments.resource)?, node)?;
@@ -187,7 +187,7 @@ fn corosync_id(cluster: &Cluster, node: &str) -> u32 {
     nodes.iter().find(|one| one.name == node).and_then(|one| one.id.parse().ok()).unwrap_or_default()
 }
 
-/// Returns the cluster's configuration. Fails unless `node` is another node of the cluster than this one.
+/// Returns the cluster's configuration. Fails unless `node` belongs to the cluster and is not this node.
 fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {
     let configuration = with_node(cluster, node)?;
     let nodes = &configuration.nodes;

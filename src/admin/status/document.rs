@@ -56,7 +56,7 @@ pub(super) struct Overall {
     pub(super) maintenance: Option<bool>,
     pub(super) stonith_enabled: Option<bool>,
     pub(super) dc: Option<String>,
-    /// The node with etcd's leader. `primary` is the configured primary. Both are `None` if there is none.
+    /// The node with etcd's leader; `None` if there is no leader. `primary` is the configured primary; `None` if none is configured.
     pub(super) leader: Option<String>,
     pub(super) primary: Option<String>,
     pub(super) two_histories: Option<&'static str>,

@@ -6,7 +6,7 @@ use crate::operate::certs::pki::Authority;
 const NOW: u64 = 1_795_400_000;
 const DAY: u64 = 86_400;
 
-/// Replaces the value in `row` that differs in each run of the test.
+/// Replaces the fingerprint in `row`, which differs in each run of the test, by a fixed text.
 fn still(mut row: Row) -> Row {
     row.fingerprint = row.fingerprint.map(|_| "SHA-256".to_owned());
     row

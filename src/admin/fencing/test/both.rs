@@ -44,8 +44,8 @@ pub(super) fn run(arguments: &Arguments, cluster: &Cluster) -> Result<Exit, Fail
     show(&shown, arguments.form)
 }
 
-/// Performs the second half of the test, in which the other node fences this one. Waits before until the cluster is redundant again.
-/// Returns `None` if the `first` half did not pass.
+/// Performs the second half of the test, in which the other node fences this one. Before that, waits until the cluster is redundant
+/// again. Returns `None` if the `first` half did not pass.
 fn second(
     first: Exit,
     redundant: impl FnOnce() -> Result<(), Vec<String>>,

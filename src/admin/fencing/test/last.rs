@@ -15,7 +15,7 @@ use crate::operate::fencing::seen;
 use crate::operate::fencing::there::There;
 use crate::operate::node::must_be_root;
 
-/// The report of the last tests of both halves, and why a test of both was interrupted.
+/// The report of the last tests of both halves. It also contains the reason why a test of both halves was interrupted.
 #[derive(Serialize)]
 pub(super) struct Shown {
     #[serde(flatten)]
