@@ -53,8 +53,8 @@ pub struct Cluster {
     /// The power of each lost node, as its BMC reports it. A node is missing if its BMC was not queried.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub power: BTreeMap<String, Power>,
-    /// The last results of this node's own fence devices. They are read from this node's files, because in a failure the collector would
-    /// publish them seconds too late.
+    /// The last results of the fence devices on this node, from the fence agent's files. In a failure the collector would publish them
+    /// seconds too late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_notes: Vec<BmcNote>,
     /// The pending hand-over of etcd's leadership, from this node's agent; `None` if none is pending.

@@ -18,7 +18,8 @@ use crate::records::events::cut;
 
 /// Name of the private node attribute with the facts of a node.
 const NAME: &str = "tandem-collected";
-/// Largest value of the attribute, in bytes, because it goes through Corosync and is passed as an argument. A larger value is shortened.
+/// Largest size of the attribute's value, in bytes. A larger value is shortened, because it is passed as an argument and goes through
+/// Corosync.
 const LIMIT: usize = 48 * 1024;
 
 /// Longest text in a published value, in bytes.

@@ -35,8 +35,8 @@ fn cause(alert: &Alert) -> String {
     format!("{} {} {what}", alert.stamp, alert.node)
 }
 
-/// End of a message about a failure. Pacemaker gives an alert agent only a word such as "error", and the agent's user may not read the
-/// reason.
+/// End of a message about a failure. Pacemaker gives an alert agent only a word such as "error". The agent's user has no right to read
+/// the reason.
 const HAS_THE_REASON: &str = "'tandem status' has the reason";
 
 type Told = (Type, &'static str, String);

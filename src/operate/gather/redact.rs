@@ -23,7 +23,8 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    /// Returns a filter for the secrets in the CIB, if `texts` contain the CIB, and in the password files that the CIB names.
+    /// Returns a filter for the secrets in the CIB, and in the password files that the CIB names. Looks for the CIB among `texts`. If no
+    /// text is the CIB, the filter knows no secrets.
     pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut words = BTreeSet::new();
         for text in texts.filter(|text| text.trim_start().starts_with("<cib")) {

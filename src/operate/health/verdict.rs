@@ -138,8 +138,8 @@ mod tests {
         etcd
     }
 
-    /// Asserts that etcd without the only other voter counts as down. After a kill the leader keeps its role for some seconds. With a
-    /// third voter, two others may still be a majority.
+    /// Asserts that etcd counts as down if one of only two voters does not run, even while the other one still has the leader's role.
+    /// With a third voter it does not count as down, because two voters remain.
     #[test]
     fn a_leader_whose_only_peer_does_not_run_takes_no_writes() {
         let mut cluster = samples::read("healthy");

@@ -19,8 +19,8 @@ pub use self::changed::{InOther, Key, Kind};
 pub use self::fork::Fork;
 pub use self::live::Live;
 
-/// Largest number of earlier revisions at which the keys of a running etcd are read. Each is the highest revision
-/// that the two histories may share after the readings so far.
+/// Largest number of earlier revisions at which the keys of a running etcd are read. Each reading is at the highest revision that the two
+/// histories may share according to the previous readings.
 const EARLIER_STATES: usize = 8;
 
 /// The etcd history with which another one is compared: that of a stored data dir or of a running etcd.

@@ -163,8 +163,8 @@ impl LoneBooter {
         }
     }
 
-    /// Returns whether the peer was a Corosync member in this boot. Returns true after a restart of Corosync, because it has forgotten
-    /// the members. Returns true if etcd ran in this boot, because it had quorum.
+    /// Returns whether the peer was a Corosync member in this boot. Returns true after a restart of Corosync, because Corosync has
+    /// forgotten the members. Returns true if etcd ran in this boot, because the node had quorum at that time.
     fn peer_was_seen(&self, context: &Context, evidence: &Evidence, joined: Fact<bool>) -> Fact<bool> {
         let Some(started) = proc::started_last(&[COROSYNC]) else {
             return Fact::Unknown("no process of Corosync is found".to_owned());

@@ -11,7 +11,7 @@ use crate::decide::members::{
 };
 use crate::operate::failure::Failure;
 
-/// The change for which an operator asks a plan: a change of the members, or the stop of one member.
+/// The change that an operator asks to plan: a change of the members, or the stop of one member.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     Stop(String),

@@ -124,7 +124,7 @@ pub fn of_target(target: &Target) -> Result<MembersSeen, Failure> {
     Ok(seen)
 }
 
-/// Observes all members, and twice if there is a learner, because its progress shows only in two observations.
+/// Observes all members. If there is a learner, observes them twice, because only two observations show the learner's progress.
 pub(super) fn look_twice(source: &Source) -> Result<MembersSeen, Failure> {
     let first = look(source)?;
     if first.membership.learners().next().is_none() {
@@ -197,7 +197,7 @@ fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
     }
 }
 
-/// Builds the facts about the members, which the member rules judge, from the members' answers. The member list is that of `reference`.
+/// Builds the facts about the members from their answers. The member rules judge these facts. The member list is that of `reference`.
 pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, Heard)]) -> MembersSeen {
     let list = reference.list.clone().unwrap_or_default();
     let of = |member: &Listed| {

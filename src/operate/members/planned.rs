@@ -7,7 +7,7 @@ use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::members::source::Target;
 
-/// Observes the members, and judges the change `wanted` by the member rules. It changes nothing.
+/// Observes the members, and judges the change `wanted` by the member rules. Changes nothing.
 pub fn planned(wanted: &Wanted, target: &Target) -> Result<Planned, Failure> {
     let mut source = target.source()?;
     // The wanted number of voters has no influence on a stop.

@@ -102,8 +102,8 @@ pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2],
     faults
 }
 
-/// Returns the reason why the machine `from` cannot fence the member `name` through its BMC; `None` if it can. `own` is
-/// the UUID that the member's firmware reports.
+/// Returns the reason why the machine `from` cannot fence the member `name` through the member's BMC; `None` if it can. `own` is the UUID
+/// that the member's firmware reports.
 pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str>) -> Option<String> {
     let note = &looked.note;
     if let Some(why) = &note.failure {

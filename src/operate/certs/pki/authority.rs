@@ -63,8 +63,8 @@ impl Authority {
         Self::load(&certificate_pem, &Zeroizing::new(key.serialize_pem()))
     }
 
-    /// Loads a CA from its key and its certificate. `cert_pem` may also contain certificates of other CAs; the one with
-    /// the key's public half is taken.
+    /// Loads a CA from its key and its certificate. `cert_pem` may also contain certificates of other CAs. Uses the certificate that
+    /// contains the key's public half.
     pub fn load(cert_pem: &str, key_pem: &str) -> Result<Self> {
         let key = key(key_pem, "the CA's key")?;
         let all = certificate::read_all(cert_pem, "the CA's certificate")?;

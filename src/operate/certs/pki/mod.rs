@@ -16,14 +16,13 @@ pub use self::certificate::{Certificate, first, read_all};
 pub use self::files::{Failed, Files, Holder, Leaf, Lock};
 pub use self::trust::{Use, is_der_trusted, is_trusted};
 
-/// Path of the directory with the files of Tandem's CA, which has the mode 0700.
+/// Path of the directory with the files of Tandem's CA. The directory's mode is 0700.
 pub const DIR: &str = "/etc/tandem/pki";
 /// Name of the file with the trusted CA certificates: one, or during a CA rotation those of the old and the new CA.
 pub const CA_CERT: &str = "ca.crt";
 /// Name of the file with the CA's key. Both nodes have it, so that each can renew certificates without the other.
 pub const CA_KEY: &str = "ca.key";
-/// Name of the file with the certificate that etcd presents to clients and to its peer, also when it connects to the
-/// peer.
+/// Name of the file with etcd's certificate. etcd presents it as a server, and as a client when it connects to its peer.
 pub const ETCD_CERT: &str = "etcd.crt";
 pub const ETCD_KEY: &str = "etcd.key";
 /// Name of the file with the client certificate for `etcdctl`.

@@ -72,7 +72,7 @@ pub struct Answer {
     pub locked: bool,
     /// The kind of [`Flag`] by which the fence agents of two nodes see each other on this BMC; `None` if it was not tested.
     pub flag: Option<Flag>,
-    /// True if the device's options are invalid. The BMC was then not queried.
+    /// True if the device's options are invalid. If so, the BMC was not queried.
     pub misconfigured: bool,
 }
 
@@ -82,9 +82,9 @@ pub struct Asked {
     pub answers: Vec<Answer>,
     /// The reason why a device's options could not be read as Pacemaker's fencer reads them, by device.
     pub unread: BTreeMap<String, String>,
-    /// The BareMetalHosts of the nodes that are not detached; `Absent` outside of OpenShift.
+    /// The names of the nodes' BareMetalHosts that are not detached; `Absent` outside of OpenShift.
     pub attached_hosts: Fact<Vec<String>>,
-    /// Objects by which other operators reset the nodes, or may do so; `Absent` outside of OpenShift.
+    /// Objects of other Kubernetes operators that reset the nodes, or may reset them; `Absent` outside of OpenShift.
     pub remediations: Fact<Vec<Remediation>>,
 }
 
@@ -103,8 +103,8 @@ pub struct Checked {
     pub devices: BTreeMap<String, Standing>,
     /// The kind of flag by which agents of two nodes see each other on a BMC, by fence device. Devices without a test are missing.
     pub flags: BTreeMap<String, String>,
-    /// A sentence for the node that is fenced later in a split. It describes the delay that decides the split, and the shortest safe
-    /// delay. The key is that node's name.
+    /// A sentence about the node that is fenced later in a split, by that node's name. It contains the delay that decides the split, and
+    /// the shortest safe delay.
     pub delays: BTreeMap<String, String>,
     /// All problems, sorted with the worst first.
     pub findings: Vec<Problem>,

@@ -90,13 +90,14 @@ fn collected<'a>(cluster: &'a mut Cluster, node: &str) -> &'a mut crate::operate
     known(cluster.collected.get_mut(node).unwrap())
 }
 
-/// Returns one object of the kind `kind`, by which another operator may reset node2.
+/// Returns one object of the kind `kind`, by which another Kubernetes operator may reset node2.
 fn remediations(kind: Kind, namespace: Option<&str>, name: &str, is_paused: bool) -> Fact<Vec<Remediation>> {
     let (namespace, nodes) = (namespace.map(str::to_owned), vec!["node2".to_owned()]);
     Fact::Known(vec![Remediation { kind, namespace, name: name.to_owned(), nodes, is_paused }])
 }
 
-/// A fault: the id, the level and a part of the command of the one problem that it must cause. The function makes the fault.
+/// A fault that tests make with the function. The other fields are the id, the level and a part of the command of the one problem that
+/// must follow.
 type Planted = (&'static str, Level, &'static str, fn(&mut Cluster, &mut Asked));
 
 #[rustfmt::skip]

@@ -118,7 +118,7 @@ fn slow_off(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     case.add("slow-off", Severity::Warning, About::Both(id, &answer.target), text, Some(command));
 }
 
-/// Returns the time that a node which does not vote waits before it fences with `device`.
+/// Returns how long a node that does not vote waits before it fences with `device`.
 fn fence_wait(device: &FenceDevice) -> Duration {
     let waits =
         bmc::is_ours(device) && device.resource.parameters.get("wait_attribute").is_none_or(|name| name != "none");

@@ -12,7 +12,7 @@ use crate::operate::health::{Problem, Severity, bmc, view};
 use crate::records::bmc_note::BmcNote;
 
 const DAY: u64 = 86_400;
-/// Days before its expiry at which a certificate becomes a notice. From `SOON` days on it is a warning.
+/// Days before a certificate's expiry from which it is reported as a notice. From `SOON` days on it is reported as a warning.
 const NEAR: u64 = 30;
 const SOON: u64 = 7;
 
@@ -44,8 +44,8 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Returns the problem that the certificate which a device's BMC showed has expired or expires soon. Returns it without a command, or
-/// `None`.
+/// Returns the problem of a BMC's certificate that has expired or expires soon; `None` if it does neither. `note` contains the expiry.
+/// The problem has no command yet.
 pub(in crate::operate::health) fn of_bmc(now: u64, device: &FenceDevice, note: &BmcNote) -> Option<Problem> {
     let id = &device.resource.id;
     let ends = note.certificate_ends.filter(|_| !is_pinned(device))?;
@@ -88,7 +88,7 @@ fn is_pinned(device: &FenceDevice) -> bool {
     is_set("ssl_fingerprint") || is_set("ssl_insecure")
 }
 
-/// Returns the problem that a certificate has expired or expires soon. Returns it without a command, or `None`.
+/// Returns the problem of a certificate that has expired or expires soon; `None` if it does neither. The problem has no command yet.
 fn ending(now: u64, ends: u64, what: &str, node: Option<&str>) -> Option<Problem> {
     let when = utc(ends);
     let Some(left) = ends.checked_sub(now) else {

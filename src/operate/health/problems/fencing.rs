@@ -227,7 +227,7 @@ fn reason<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a str> {
     }
 }
 
-/// Returns whether a later monitor of the device succeeded since its last failure.
+/// Returns whether a monitor of the device has succeeded after the device's last failure.
 fn has_healed(cluster: &Cluster, device: &FenceDevice) -> bool {
     let at = latest(cluster, device).and_then(|failure| failure.at);
     bmc::checked(cluster, device).is_some_and(|(_, note)| note.failure.is_none() && at.is_none_or(|at| at <= note.at))

@@ -13,8 +13,8 @@ use crate::os::clock::{self, Deadline};
 
 /// Lifetime of the member-change lock's lease, in seconds. The lock of a killed command expires after this time.
 pub(in crate::operate::members) const LEASE_S: i64 = 10;
-/// Longest time after a renewal of the lock's lease at which a step may begin. The rest of the lease is then longer
-/// than [`STEP`].
+/// Longest time after a renewal of the lock's lease at which a step may begin. Even after this time, the lease lasts longer than
+/// [`STEP`].
 const COUNTS: Duration = Duration::from_secs(5);
 /// Timeout of one request that changes the member list.
 pub(super) const STEP: Duration = Duration::from_secs(4);

@@ -22,7 +22,7 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    /// Returns whether the command has set the deletion hook of the learner's Machine less often than it may.
+    /// Returns whether the command may still set the deletion hook of the learner's Machine. It sets the hook at most [`TRIES`] times.
     pub(super) fn may_be_put_on(&self) -> bool {
         self.put_on < TRIES
     }

@@ -56,7 +56,7 @@ fn planned(meant: &Meant, membership: &Membership) -> Wanted {
     }
 }
 
-/// Changes the members as the operator asked (`meant`), step by step. It waits until `deadline` for obstacles that pass by themselves.
+/// Changes the members as the operator asked (`meant`), step by step. Waits until `deadline` for obstacles that pass by themselves.
 fn change(
     meant: &Meant,
     mut first: MembersSeen,

@@ -21,7 +21,8 @@ use crate::operate::members::source::Source;
 /// Timeout of a request that removes a member.
 const STEP: Duration = Duration::from_secs(5);
 
-/// Fails if the pair has a third voter and the change is not a replacement of a node. On OpenShift, replacements are refused too.
+/// Fails if the pair has a third voter and `kind` is an addition or a removal. On OpenShift, fails for every kind if the pair has a third
+/// voter.
 pub(super) fn keeps(look: &Look, kind: Option<Kind>, is_openshift: bool) -> Result<(), Failure> {
     let may = kind.is_none_or(|kind| kind == Kind::Replace) && !is_openshift;
     match look.third_voter() {

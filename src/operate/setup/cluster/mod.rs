@@ -36,8 +36,7 @@ use super::step::{SetupStep, State};
 use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
 
-/// Smallest value of `priority-fencing-delay`, the delay before the node with a voter is fenced while the other one has
-/// a learner.
+/// Smallest value of `priority-fencing-delay`. By this delay a node with a voter is fenced later than a node with a learner.
 const PRIORITY_DELAY: Duration = Duration::from_secs(15);
 
 /// The state of the cluster as this node observes it. A fact is `Absent` if the object does not exist.

@@ -36,7 +36,7 @@ impl<T: Talk> Drive<'_, T> {
         }
     }
 
-    /// Performs the cluster steps one by one. After each one, it observes the cluster until the step's effect shows.
+    /// Performs the cluster steps one by one. After each step, observes the cluster until the step's effect shows.
     pub(super) fn clusters(&mut self) -> Result<(), Refusal> {
         let end = Deadline::after(CLUSTER_PATIENCE);
         let (mut passed, mut made): (Vec<SetupStep>, Vec<String>) = (Vec::new(), Vec::new());

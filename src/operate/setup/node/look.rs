@@ -108,8 +108,8 @@ pub fn is_described(description: &Description) -> Option<usize> {
     which(description, &host, &addresses())
 }
 
-/// Returns the index of the node that has one of `addresses`, because two machines never share one. If no node has
-/// one, returns the node with the host name `host`, so that a wrong address is reported as such. Returns `None` if
+/// Returns the index of the node that has one of `addresses`. If no node has one, returns the index of the node with the host name
+/// `host`, so that a wrong address is reported as such. The addresses come first, because two machines never share one. Returns `None` if
 /// there is neither.
 fn which(description: &Description, host: &str, addresses: &[IpAddr]) -> Option<usize> {
     let by_address = description.nodes.iter().position(|node| addresses.contains(&node.address));

@@ -68,7 +68,7 @@ fn compare(name: &str, cluster: &Cluster, asked: &Asked) -> Vec<&'static str> {
     seen.iter().filter(|problem| is_shared(problem)).map(|problem| problem.id).collect()
 }
 
-/// Publishes the answers of the BMCs as results of this node's fence devices, which is where `tandem status` has them from. A device with
+/// Publishes the answers of the BMCs as results of this node's fence devices, because `tandem status` reads these results. A device with
 /// invalid options leaves no result.
 fn publish(cluster: &mut Cluster, asked: &Asked) {
     let answers = asked.answers.iter().filter(|answer| !answer.misconfigured);

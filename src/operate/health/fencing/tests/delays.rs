@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Asserts the shortest safe delay. Two nodes may switch each other off if their delays differ by no more than the time to Off.
+/// Asserts that the shortest safe delay exceeds the other node's delay by more than the time to Off. With a smaller difference, the two
+/// nodes may switch each other off.
 #[test]
 fn the_least_delay_is_more_than_the_time_to_off_apart_from_the_other_one() {
     let (mut cluster, mut asked) = (healthy(), asked());
