@@ -56,7 +56,7 @@ struct Rules {
     runbook_base: Option<String>,
 }
 
-/// Parses an address to which a heading can be appended, and which needs no quotes in YAML.
+/// Parses the beginning of the links to the recovery guide. A heading can be appended to it, and it needs no quotes in YAML.
 fn runbook_base(text: &str) -> Result<String, String> {
     let place = ["https://", "http://", "file:///"].iter().find_map(|scheme| text.strip_prefix(scheme));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:?=&%+@,()".contains(c);
