@@ -12,7 +12,7 @@ use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
 
-/// The fencing of one node by the other, as half of the pair's mutual fencing.
+/// The fencing of one node by the other. A pair has two of these halves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Half {

@@ -156,8 +156,8 @@ mod tests {
         assert_ne!(assess(&cluster).verdict, Verdict::Down);
     }
 
-    /// Asserts that the verdict is degraded while one voter serves and the other node's etcd is silent. A returning node does not vote
-    /// yet.
+    /// Asserts that the verdict is degraded, not unknown, while a sole voter serves and the other node's etcd is silent. The silent etcd
+    /// does not vote, because the member list lacks it.
     #[test]
     fn a_sole_voter_that_serves_beside_a_silent_etcd_is_degraded() {
         let mut cluster = samples::read("healthy");

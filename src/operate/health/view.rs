@@ -106,7 +106,7 @@ pub(crate) fn voters_known_to(etcd: &Etcd) -> usize {
     etcd.members.iter().filter(|member| !member.learner).count()
 }
 
-/// Returns the etcd with the authoritative status: the leader, or else one that has a leader.
+/// Returns the etcd with the authoritative status: the leader, or else any etcd that has a leader.
 pub(crate) fn leading(cluster: &Cluster) -> Option<(&String, &Etcd)> {
     let known = || cluster.etcd.iter().filter_map(|(name, etcd)| Some((name, etcd.known()?)));
     known().find(|(_, etcd)| leads(etcd)).or_else(|| known().find(|(_, etcd)| etcd.leader.is_some()))

@@ -20,7 +20,7 @@ pub enum Kind {
     Deleted,
 }
 
-/// The state in the other etcd history of a key that one history changed.
+/// The state of a key in the other etcd history, if the first history changed the key since the fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InOther {

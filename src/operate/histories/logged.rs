@@ -25,8 +25,8 @@ pub(super) enum Step<'a> {
 }
 
 impl Base {
-    /// Reads from the database each key that a write-ahead log's request may change, if the database does not contain that request's
-    /// change yet.
+    /// Reads from the database the keys that change when etcd applies the write-ahead log's requests. Requests that the database already
+    /// contains do not count.
     pub(super) fn read(keys: &Keys) -> Result<Self, Failure> {
         let mut base = Self::default();
         if keys.above().is_empty() {

@@ -321,8 +321,8 @@ pub(super) fn called<'a>(membership: &'a Membership, name: &str) -> Result<&'a M
     })
 }
 
-/// Returns the number of voters that the cluster is to have after a replacement, if the operator typed no number.
-/// While the old member and its replacement both vote, that is one less than the present voters.
+/// Returns the number of voters that the cluster is to have after a replacement, if the operator typed no number. While the old member
+/// and its replacement both vote, the result is one less than the present number of voters.
 pub(super) fn wanted(membership: &Membership, old: Option<&Member>, new: &Newcomer) -> usize {
     let votes = |member: Option<&Member>| member.is_some_and(|member| !member.is_learner);
     let newcomer = membership.at(&new.peer_url).filter(|newcomer| old.is_some_and(|old| old.id != newcomer.id));

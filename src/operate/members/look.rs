@@ -189,7 +189,7 @@ fn said(heard: &Heard) -> Option<&Said> {
     }
 }
 
-/// Returns whether `heard` is the answer of `member` itself, or a failure at one of its client URLs.
+/// Returns whether `heard` belongs to `member`: an answer of `member` itself, or a failure at one of its client URLs.
 fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
     match said(heard) {
         Some(said) => said.member_id == member.id,

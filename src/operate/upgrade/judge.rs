@@ -57,7 +57,8 @@ mod tests {
         }
     }
 
-    /// Asserts that a member may return to the old release while its peer runs the new one. It joins with a copy of the peer's data.
+    /// Asserts that a member may return to the old release while its peer runs the new one. The returning member gets a copy of the
+    /// peer's data.
     #[test]
     fn half_way_there_is_a_way_back() {
         assert_eq!(judged("3.5.26", &["3.5.26", "3.6.7"]).unwrap(), ["etcd 3.5.26 is older than 3.6.7, which runs"]);

@@ -175,7 +175,8 @@ fn known(cluster: &Cluster) -> Option<&crate::adapters::pacemaker::seen::Pacemak
     cluster.pacemaker.known()
 }
 
-/// Returns the names of the nodes in the CIB. If the CIB is unknown, returns those that Pacemaker shows, or `None`.
+/// Returns the names of the nodes in the CIB. If the CIB is unknown, returns the names that Pacemaker shows. Returns `None` if neither is
+/// known.
 fn names(cluster: &Cluster) -> Option<Vec<String>> {
     let mut names = match (&cluster.configuration, &cluster.pacemaker) {
         (Fact::Known(configuration), _) => configuration.nodes.clone(),

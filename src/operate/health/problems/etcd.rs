@@ -8,7 +8,7 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd, Member};
 use crate::operate::health::{third_voter, view};
 
-/// Share of its quota from which a database counts as nearly full, in percent.
+/// Share of the quota from which a database counts as nearly full, in percent.
 pub(in crate::operate) const NEARLY_FULL: u64 = 80;
 /// The command that frees space in the database of every member, and disarms the alarm NOSPACE.
 const RECLAIM: &str = "tandem space --reclaim";

@@ -233,8 +233,8 @@ fn has_healed(cluster: &Cluster, device: &FenceDevice) -> bool {
     bmc::checked(cluster, device).is_some_and(|(_, note)| note.failure.is_none() && at.is_none_or(|at| at <= note.at))
 }
 
-/// Returns whether the BMC of `device` has answered after the device's last failure, recently, to a node that may have to fence with the
-/// device. If so, Pacemaker's fencer can reach the BMC although Pacemaker does not run the device.
+/// Returns whether a node that may have to fence with `device` has recently reached the device's BMC. It must have reached the BMC after
+/// the device's last failure. If so, Pacemaker's fencer can reach the BMC although Pacemaker does not run the device.
 fn is_answered(cluster: &Cluster, device: &FenceDevice, answered: Option<u64>) -> bool {
     let checked = bmc::checked(cluster, device).filter(|(from, _)| only_target(device) != Some(from));
     let succeeded = checked.filter(|(_, note)| note.failure.is_none()).map(|(_, note)| note.at);

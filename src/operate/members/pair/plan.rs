@@ -26,7 +26,7 @@ pub(super) enum Old {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PairSeen {
     pub(super) old: Old,
-    /// True if this node is the only voter, and a majority has just confirmed a read.
+    /// True if this node is the pair's only voter, and a majority has just confirmed a read.
     pub(super) serves_alone: bool,
     /// True if the old node's etcd votes, or Pacemaker reports it as active.
     pub(super) old_serves: bool,

@@ -14,7 +14,7 @@ use crate::operate::health;
 
 /// Timeout of the request for the hash of a large database.
 const HASH: Duration = Duration::from_secs(60);
-/// Largest number of attempts to get comparable hashes, because the new node may lag for a moment.
+/// Largest number of attempts to get comparable hashes. Several are needed if the new node lags for a moment.
 const TRIES: usize = 5;
 const AGAIN: Duration = Duration::from_millis(500);
 

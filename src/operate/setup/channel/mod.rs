@@ -28,8 +28,7 @@ pub fn port(description: &Description) -> u16 {
     if description.is_of_openshift() { OF_OPENSHIFT } else { Port::EtcdPeers.number() }
 }
 
-/// Time limits of the setup connection. Each end must send something within `silence`, and so sends a sign every
-/// `beat`.
+/// Time limits of the setup connection. Each end must send something within `silence`, and therefore sends a sign of life every `beat`.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     pub silence: Duration,

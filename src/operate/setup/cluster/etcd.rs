@@ -16,7 +16,7 @@ const AGENT: &str = "ocf:tandem:podman-etcd";
 const AGENT_TYPE: &str = ":podman-etcd";
 const DATA_DIR: &str = "data_dir";
 const DEFAULT_DATA_DIR: &str = "/var/lib/etcd";
-/// Paths of the CA certificate, and of etcd's certificate and key, that Tandem's own CA issues.
+/// Paths of the certificate of Tandem's own CA, and of the certificate and key that this CA issues for etcd.
 const OWN: [&str; 3] = ["/etc/tandem/pki/ca.crt", "/etc/tandem/pki/etcd.crt", "/etc/tandem/pki/etcd.key"];
 
 // Titles of the steps.

@@ -47,8 +47,8 @@ mod tests {
     use super::super::judge::tests::judged;
     use super::*;
 
-    /// Asserts that setup names the command that brings node1 into the cluster which node2 runs. node2's etcd must not
-    /// be stopped, and its data is the current one.
+    /// Asserts that setup names the command that brings node1 into the cluster which node2 runs. node2's etcd must not be stopped,
+    /// because its data is the current one.
     #[test]
     fn beside_a_node_of_this_very_cluster_the_way_on_is_named() {
         type More = fn(&mut NodeSeen, &mut NodeSeen);

@@ -35,8 +35,8 @@ pub struct Asked {
     pub passwords: [Secret; 2],
 }
 
-/// Asks OpenShift's API whether its operator leaves the set-up to Tandem. Then changes `description` to what the
-/// operator would use: its cluster name, a plain clone, and the BMCs in its Secrets. Returns a sentence for each fault.
+/// Asks OpenShift's API whether its operator leaves the set-up to Tandem. Changes `description` to what the operator would use: its
+/// cluster name, a plain clone, and the BMCs in its Secrets. The error has a sentence for each fault.
 pub fn ask(kubeconfig: &Path, description: &mut Description) -> Result<Asked, Vec<String>> {
     is_left_to_us(&tnf::jobs(kubeconfig, machine::PATIENCE)).map_err(|why| vec![why])?;
     CLUSTER.clone_into(&mut description.cluster);

@@ -67,7 +67,7 @@ impl World {
         Some(RotationSeen { issuers: vec![issuer.clone(), issuer], trusts: vec![trusts.clone(), trusts] })
     }
 
-    /// Asserts that each node accepts the other's certificate, with its loaded CAs and with those in its files.
+    /// Asserts that each node accepts the other node's certificate, with the CAs that it has loaded and with the CAs in its files.
     fn is_served(&self, when: &str) {
         for (at, other) in [(0, 1), (1, 0)] {
             let leaf = self.files[at].leaf(Leaf::Etcd).unwrap().unwrap();
