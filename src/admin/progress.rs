@@ -10,8 +10,8 @@ use crate::os::output::complain;
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// The progress of a command on stderr. On a terminal, a single line shows the latest progress. Elsewhere, each progress is printed on a
-/// line of its own.
+/// The progress of a command on stderr. On a terminal, a single line shows the latest text. Elsewhere, each new text is printed on a line
+/// of its own.
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: ProgressBar,

@@ -82,8 +82,8 @@ fn write_example(path: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Completes the description of the cluster with values from OpenShift's API, and returns these values. Without `--platform
-/// openshift`, queries nothing and returns `None`.
+/// Completes the description of the cluster from OpenShift's API, and returns the API's answer. Without `--platform openshift`, queries
+/// nothing and returns `None`.
 fn told_by_the_api(first: &First, description: &mut Description) -> Result<Option<openshift::Asked>, Failure> {
     if first.platform == Platform::Plain {
         return Ok(None);

@@ -27,7 +27,7 @@ fn read(arguments: &Join) -> Result<(join_file::Join, Option<Input>), Failure> {
     }
 }
 
-/// Returns the index of this machine among the two nodes. Fails if the join file may not be used on it.
+/// Returns the index of this machine among the two nodes. Fails if the join file may not be used on this machine.
 fn which(join: &join_file::Join) -> Result<usize, Failure> {
     let which = node::is_described(&join.description);
     join.check(clock::wall_seconds(), which.map(|at| join.description.nodes[at].name.as_str()))?;
