@@ -94,8 +94,8 @@ fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     Ok(text[whole..].to_owned())
 }
 
-/// Returns all sources for the archive of `tandem gather`. The CIB comes first, because it has the secrets that are then removed from the
-/// others.
+/// Returns all sources for the archive of `tandem gather`. The CIB comes first, because its secrets are removed from every source.
+/// [`ALL_LIMIT`] may cut off later sources.
 pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),

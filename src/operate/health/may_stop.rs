@@ -50,8 +50,8 @@ pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
     }
 }
 
-/// Removes the property of a change of members from `cluster`. The command that makes this change needs a view without it, because the
-/// property would otherwise forbid the command's own stop.
+/// Removes the property of a change of members from `cluster`. The command that makes this change would otherwise refuse to continue,
+/// because its own property forbids a stop.
 pub fn without_change(cluster: &mut Cluster) {
     if let Fact::Known(configuration) = &mut cluster.configuration {
         configuration.properties.remove(attributes::MEMBER_CHANGE);

@@ -76,7 +76,7 @@ impl Problem {
         Self { device: Some(id.to_owned()), ..self }
     }
 
-    /// Returns the only problem of a cluster of which nothing could be asked, for the reason `why`.
+    /// Returns the problem that nothing is known about the cluster. `why` is the reason.
     pub fn nothing_known(why: String) -> Self {
         Self::new("status-unknown", Severity::Critical, None, why)
     }

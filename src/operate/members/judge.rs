@@ -289,7 +289,7 @@ impl Turn<'_> {
     }
 }
 
-/// Returns a placeholder for a new member of which no name and address is known.
+/// Returns a placeholder for a new member with an unknown name and address.
 fn nobody_yet() -> Newcomer {
     Newcomer { name: "NEW".to_owned(), peer_url: String::new() }
 }

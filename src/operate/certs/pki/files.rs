@@ -219,9 +219,9 @@ impl Files {
         self.write(leaf.cert(), &certificate(leaf, authority, holder, &key, now)?)
     }
 
-    /// Replaces the certificate and the key of `leaf`. A handshake between the two renames fails, because certificate
-    /// and key do not belong together then. If the command is interrupted there, the next renewal issues a certificate
-    /// for the key on disk.
+    /// Replaces the certificate and the key of `leaf`. A handshake between the two renames fails, because at that moment certificate and
+    /// key do not belong together. If the command is interrupted at that moment, the next renewal issues a certificate for the key on
+    /// disk.
     pub fn renew_with_new_key(
         &self,
         leaf: Leaf,

@@ -15,7 +15,7 @@ use crate::operate::fencing::with_node;
 use crate::operate::health::fencing::is_ours;
 use crate::os::secret::Secret;
 
-/// A device of `fence_redfish_rs`, as the fence device of one node.
+/// A fence device that uses `fence_redfish_rs`, and the one node that it is to fence.
 pub(super) struct Device {
     pub id: String,
     pub node: String,

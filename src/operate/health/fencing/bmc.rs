@@ -207,8 +207,8 @@ fn reset_types(case: &mut Case<'_>, id: &str, answer: &Answer) {
     case.add("reset-types", Severity::Warning, About::Both(id, &answer.target), text, command);
 }
 
-/// Reports the failures to reach a device's BMC that other nodes have published. Skips the failures of `target` itself, because `target`
-/// never fences itself.
+/// Reports the failures to reach a device's BMC that other nodes have published. Skips the failures that the device's target published,
+/// because a node never fences itself.
 fn told_by_others(case: &mut Case<'_>, device: &FenceDevice) {
     let (id, cluster) = (&device.resource.id, case.cluster);
     for target in &device.targets {

@@ -51,8 +51,8 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     follows(cluster, &configured.leading(), found);
 }
 
-/// Returns in words how long after the loss of its leader the other node lets the primary run standalone. Returns `None` if the other
-/// node is not configured to do so, or unless Pacemaker sees both nodes as online.
+/// Returns in words when the other node lets the primary run standalone: a time from now, or a time after the loss of its leader.
+/// Returns `None` if the other node is not configured to do so, or unless Pacemaker sees both nodes as online.
 pub(super) fn yields(cluster: &Cluster) -> Option<String> {
     let wanted = Configured::of(cluster)?.leading();
     let primary = wanted.primary.filter(|_| wanted.patience_s > 0)?;

@@ -5,7 +5,7 @@ use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
 /// Returns the command that brings the node `name` back, or shows why it is away. Returns `pcs cluster start` only for a node that has
-/// left the cluster in good order, and only if its BMC does not report Off. A node in another state may not receive that command.
+/// left the cluster in good order, and only if its BMC does not report Off. A node in another state might not receive it.
 pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> String {
     let has_left = view::is_down(cluster, name);
     match view::power(cluster, name) {

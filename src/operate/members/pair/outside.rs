@@ -210,8 +210,8 @@ impl<'a> Work<'a> {
         Ok(changed)
     }
 
-    /// Observes and carries out steps until the order is fulfilled, and then returns `None`. Otherwise, returns the rule that stops the
-    /// change.
+    /// Observes and carries out steps until the order is fulfilled. Returns `None` if the order is fulfilled, and the rule that stops the
+    /// change if it is not.
     fn all(&mut self) -> Result<Option<Forbidden>, Failure> {
         loop {
             self.look()?;
