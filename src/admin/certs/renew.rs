@@ -122,7 +122,7 @@ fn renew(files: &Files, holder: &Holder, if_due: bool, new_key: bool, now: u64) 
     Ok(done)
 }
 
-/// Returns the reason why the certificate `there` must be renewed; `None` if it is not due.
+/// Returns the reason why the certificate of `leaf` must be renewed; `None` if no renewal is due. `there` is the present certificate.
 fn due(
     files: &Files,
     leaf: Leaf,

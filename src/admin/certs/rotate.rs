@@ -85,8 +85,7 @@ pub(super) struct Rotated {
 }
 
 impl Rotated {
-    /// Returns `next` as the end of the sentence about a rotation that is done; empty if there is no `next`. It contains the reason
-    /// why nothing had to be done.
+    /// Returns `next`, the reason why nothing had to be done, as the end of a sentence. Returns an empty text if there is no `next`.
     fn untouched(&self) -> String {
         self.next.as_ref().map(|next| format!("; {next}")).unwrap_or_default()
     }
