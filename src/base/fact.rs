@@ -12,7 +12,7 @@ pub enum Fact<T> {
     Absent,
     /// The source could not be asked or did not answer, for the reason in the field.
     Unknown(String),
-    /// The source was not asked on purpose, because the action does not need it.
+    /// The program deliberately did not ask the source, because the action does not need the value.
     #[default]
     NotAsked,
 }
@@ -56,12 +56,13 @@ impl<T> Fact<T> {
         matches!(self, Self::Absent)
     }
 
-    /// Returns whether the source was not asked on purpose.
+    /// Returns whether the program deliberately did not ask the source.
     pub fn is_not_asked(&self) -> bool {
         matches!(self, Self::NotAsked)
     }
 
-    /// Returns the reason why the value is unknown. It is never empty, because callers put it into sentences.
+    /// Returns the reason why the value is unknown. The text is never empty, not even for a known value, because callers put it into
+    /// sentences.
     pub fn why_unknown(&self) -> &str {
         match self {
             Self::Unknown(why) => why,

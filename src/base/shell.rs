@@ -14,7 +14,7 @@ pub fn line<T: Display>(words: &[T]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a command line as `format!` does. Quotes each value, so that it stays one word or a part of one.
+/// Formats a command line as `format!` does, and quotes each inserted value. A shell therefore never splits a value into several words.
 macro_rules! command {
     ($form:literal $(, $value:expr)* $(,)?) => {
         format!($form $(, $crate::base::shell::quoted(&$value))*)

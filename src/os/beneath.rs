@@ -48,7 +48,7 @@ impl Dir {
         Self::of(self.find(place)?, self.path.join(place))
     }
 
-    /// Opens the directory at the path `place` in this directory. Creates missing directories, which only root can use.
+    /// Opens the directory at the path `place` in this directory. Creates each missing directory of the path, with access for root only.
     pub fn make_below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
         let mut made = self.try_clone()?;
         for name in place.as_ref() {
@@ -85,8 +85,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// Opens the file at the path `place` in this directory for reading. The inner error means that another object than a regular file is
-    /// there.
+    /// Opens the file at the path `place` in this directory for reading. The inner error means that the object there is no regular file.
     pub fn or_irregular(&self, place: impl AsRef<Path>) -> io::Result<Result<File, Irregular>> {
         self.reopened(place.as_ref(), OpenOptions::new().read(true))
     }
@@ -124,7 +123,7 @@ impl Dir {
         Ok(fstat(self.find(place.as_ref())?)?)
     }
 
-    /// Creates the file `name` in this directory, which only root can use. Fails if the name exists.
+    /// Creates the file `name` in this directory, with access to the file for root only. Fails if the name exists.
     pub fn create_new(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let own = Mode::S_IRUSR | Mode::S_IWUSR;
@@ -211,12 +210,13 @@ impl Dir {
         }
     }
 
-    /// Syncs this directory to disk. Only then a rename in it, or a new file, is durable.
+    /// Syncs this directory to disk. Until this is done, a power cut may undo a rename or the creation of a file in it.
     pub fn sync(&self) -> io::Result<()> {
         File::from(openat(&self.descriptor, ".", reading(), Mode::empty())?).sync_all()
     }
 
-    /// Returns an `O_PATH` descriptor of the object at the path `place` in this directory. It does not open a device or a FIFO for use.
+    /// Returns an `O_PATH` descriptor of the object at the path `place` in this directory. Such a descriptor refers to a device or a FIFO
+    /// without opening it for use.
     fn find(&self, place: &Path) -> io::Result<OwnedFd> {
         let mut found = self.descriptor.try_clone()?;
         for component in place.components() {
@@ -230,7 +230,7 @@ impl Dir {
     }
 }
 
-/// Returns the flags that open an object only as a reference (`O_PATH`). A device or a FIFO notices nothing.
+/// Returns the flags that open an object only as a reference (`O_PATH`). Such an opening has no effect on a device or a FIFO.
 fn handle() -> OFlag {
     OFlag::O_PATH | OFlag::O_CLOEXEC
 }

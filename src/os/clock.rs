@@ -30,7 +30,7 @@ impl Deadline {
         self.budget.saturating_sub(self.elapsed())
     }
 
-    /// Returns the smaller of `wanted` and the remaining time. It is the time-out for one step of the action.
+    /// Returns the smaller of `wanted` and the remaining time, for callers that need the time-out of one step.
     pub fn at_most(&self, wanted: Duration) -> Duration {
         wanted.min(self.left())
     }
@@ -65,7 +65,7 @@ pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Returns the milliseconds since 1970 by the wall clock, only for files and logs, as [`wall_seconds`].
+/// Returns the milliseconds since 1970 by the wall clock. Like those of [`wall_seconds`], they are only for files and logs.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -81,7 +81,7 @@ pub fn utc_stamp() -> String {
     format!("{year:04}{:02}{day:02}T{hour:02}{minute:02}{second:02}Z", u8::from(month))
 }
 
-/// Returns the month of a short English name as in C's `ctime`: `Jan`, `Feb`.
+/// Returns the month with the short English name `name`, such as `Jan` (as C's `ctime` prints it); `None` for another text.
 pub fn month(name: &str) -> Option<time::Month> {
     const NAMES: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let number = 1 + u8::try_from(NAMES.iter().position(|known| *known == name)?).ok()?;

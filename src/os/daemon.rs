@@ -11,7 +11,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::logging;
 
-/// Blocks SIGTERM, SIGINT and SIGHUP, and returns a descriptor that reads them. Must be called before a thread starts.
+/// Blocks SIGTERM, SIGINT and SIGHUP, and returns a descriptor from which the caller reads them. Must be called before a thread starts.
 #[expect(clippy::disallowed_methods, reason = "a daemon's own main calls it")]
 pub(crate) fn take_signals() -> nix::Result<SignalFd> {
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// The environment variable that makes the test's own process panic.
+    /// The environment variable that makes the test panic. The test sets it in a second process of the same test program.
     const PANICS: &str = "TANDEM_WATCHDOG_PANICS";
 
     #[test]

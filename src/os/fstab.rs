@@ -26,7 +26,8 @@ pub(crate) fn read() -> io::Result<Vec<Entry>> {
     }
 }
 
-/// Reads lines of `/etc/fstab` such as `/dev/sdb1 /mnt/a\\040b xfs defaults,nofail 0 2`. Skips swap space and `noauto`.
+/// Reads lines of `/etc/fstab` such as `/dev/sdb1 /mnt/a\040b xfs defaults,nofail 0 2`. Skips lines of swap space, and lines with the
+/// option `noauto`.
 pub(crate) fn parse(table: &[u8]) -> Vec<Entry> {
     table.split(|byte| *byte == b'\n').filter_map(entry).collect()
 }

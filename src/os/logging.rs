@@ -24,9 +24,9 @@ const FILE_MODE: u32 = 0o640;
 pub struct Settings {
     /// The name in front of each line, such as `podman-etcd(etcd)`.
     pub tag: String,
-    /// The least level of a line for stderr. Pacemaker copies an agent's stderr to its own log.
+    /// The least severe level of which lines go to stderr. Pacemaker copies an agent's stderr to its own log.
     pub stderr: LevelFilter,
-    /// The least level of a line for syslog and for the file.
+    /// The least severe level of which lines go to syslog and to the file.
     pub syslog: LevelFilter,
     /// The file to which Pacemaker asks its agents to append (`HA_LOGFILE`); `None` if there is none.
     pub file: Option<std::path::PathBuf>,
@@ -132,7 +132,7 @@ impl Targets {
     }
 }
 
-/// Returns the word for a level. It is that of Pacemaker's own agents, because people and tools search for it.
+/// Returns the word for a level in the log. Pacemaker's own agents log the same words, and people and tools search for them.
 fn word(level: Level) -> &'static str {
     match level {
         Level::Error => "ERROR",

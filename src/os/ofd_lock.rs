@@ -18,7 +18,7 @@ pub(crate) fn try_take(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Returns whether another process, or another opening of the file, holds a lock of `file`. Takes no lock.
+/// Returns whether the file is locked through another open file description, in this process or in another one. Takes no lock.
 pub(crate) fn is_taken(file: &File) -> io::Result<bool> {
     let mut query = exclusive();
     fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut query))?;

@@ -49,7 +49,7 @@ pub(crate) fn is_read(lines: impl Display) -> io::Result<bool> {
     print("", &lines, &[])
 }
 
-/// Clears the screen and prints lines, with colours as [`say_painted`]. Returns false if the reader has closed the pipe.
+/// Clears the screen and prints lines, coloured as by [`say_painted`]. Returns false if the reader has closed the pipe.
 pub(crate) fn is_read_alone(lines: impl Display, words: &Painted) -> io::Result<bool> {
     print(CLEAR, &lines, words)
 }

@@ -24,7 +24,7 @@ pub(crate) const MOUNT_TABLE: &str = "/proc/self/mountinfo";
 /// The code of a listening socket in the kernel's tables of TCP sockets.
 const LISTEN: &str = "0A";
 
-/// The state of a process when it was read.
+/// Facts about a process at the time when `/proc` was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     /// True if the process has ended and its parent has not yet read its exit status.
@@ -40,10 +40,10 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
 }
 
 /// Reads a line of `/proc/PID/stat` such as `4711 (name) S 1 ...`. The name may contain any byte, and is cut after 15 bytes. After the last
-/// parenthesis come the state, the parent and, 16 and 18 fields later, the number of threads and the start time.
+/// parenthesis come the state and the parent. The number of threads comes 16 fields after the parent, and the start time 18 fields.
 ///
-/// The state is that of the process's first thread, which ends at once when the process is killed. Another thread may wait for a disk for
-/// longer. So the process counts as ended only when no other thread is left.
+/// The state is that of the process's first thread, which ends at once when the process is killed. Another thread may continue to wait for
+/// a disk. So the process counts as ended only when no other thread is left.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.rsplit_once(')')?.1.split_whitespace();
@@ -54,8 +54,8 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
     Some(Stat { has_ended: matches!(state, "Z" | "X") && threads <= 1, started, parent })
 }
 
-/// The ticks per second of the start times in [`Stat`] (the kernel's `USER_HZ`). They are the same on every supported
-/// architecture.
+/// The number of clock ticks per second (the kernel's `USER_HZ`), the unit of the start times in [`Stat`]. It is the same on every
+/// supported architecture.
 const TICKS_PER_S: u64 = 100;
 
 /// Returns the age of the youngest of the host's processes with one of these names; `None` if there is none.
@@ -134,7 +134,7 @@ pub(crate) struct Mount {
     pub(crate) point: PathBuf,
     /// The type of the file system, such as `xfs`.
     pub(crate) file_system: String,
-    /// The device of the file system. A file system without one has another word here, such as `tmpfs`.
+    /// The device of the file system. For a file system without a device, another word such as `tmpfs`.
     pub(crate) source: String,
 }
 
@@ -143,8 +143,8 @@ pub(crate) fn mounts() -> io::Result<Vec<Mount>> {
     Ok(parse_mounts(&fs::read(MOUNT_TABLE)?))
 }
 
-/// Reads a table of mounts. Its lines are such as `24 29 0:22 / /mnt/a\\040b rw shared:1 - tmpfs tmpfs rw`. The number of fields before
-/// the hyphen varies.
+/// Reads a table of mounts. Its lines are such as `24 29 0:22 / /mnt/a\040b rw shared:1 - tmpfs tmpfs rw`. The number of fields before the
+/// hyphen varies.
 pub(crate) fn parse_mounts(table: &[u8]) -> Vec<Mount> {
     let parse = |line: &[u8]| {
         let mut fields = line.split(|byte| *byte == b' ');
@@ -195,7 +195,7 @@ pub(crate) fn has_open(pid: i32, files: &BTreeSet<Inode>) -> bool {
     entries.flatten().filter_map(|entry| inode(&entry.path())).any(|inode| files.contains(&inode))
 }
 
-/// Returns the other processes that have one of the character `devices` (major and minor number) open: number and name of each.
+/// Returns the number and the name of each other process that has one of the character `devices` (major and minor number) open.
 pub(crate) fn openers(devices: &BTreeSet<(u64, u64)>) -> Vec<(i32, String)> {
     let myself = i32::try_from(std::process::id()).unwrap_or_default();
     let is_one = |found: fs::Metadata| {
@@ -217,8 +217,8 @@ pub(crate) fn lockers(number: u64) -> Vec<i32> {
     table.lines().filter_map(|line| locker(line, number)).collect()
 }
 
-/// Returns the process in a line of `/proc/locks` such as `1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF`. The line of a waiting
-/// process has an arrow in its second field.
+/// Returns the process number in a line of `/proc/locks` such as `1: FLOCK ADVISORY WRITE 1234 fe:01:5678 0 EOF`; `None` if the line is
+/// about another inode than `number`. In the line of a waiting process, the second field is an arrow.
 fn locker(line: &str, number: u64) -> Option<i32> {
     let mut fields = line.split_whitespace().skip(1).skip_while(|field| *field == "->").skip(3);
     let pid = fields.next()?.parse().ok()?;
@@ -247,8 +247,8 @@ fn listening(table: &str) -> Vec<u16> {
     table.lines().filter_map(port).collect()
 }
 
-/// Returns whether a socket listens at `path`. Makes no test connection, because the server could count it as a client. The path must be
-/// the one with which the server has bound the socket.
+/// Returns whether a socket listens at `path`, the path with which the server has bound the socket. Makes no test connection, because the
+/// server could count it as a client.
 pub(crate) fn listens_at(path: &Path) -> bool {
     let table = fs::read("/proc/net/unix").unwrap_or_default();
     table.split(|byte| *byte == b'\n').any(|line| is_listener_at(line, path))

@@ -47,7 +47,7 @@ pub fn open_to_change(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true).write(true))?.map_err(io::Error::other)
 }
 
-/// Opens a file as [`open`] does. The inner error reports another object than a regular file, for callers that handle that case.
+/// Opens a file as [`open`] does. The inner error means that the object at `path` is no regular file, for callers that handle that case.
 pub fn or_irregular(path: &Path) -> io::Result<Result<File, Irregular>> {
     open_with(path, OpenOptions::new().read(true))
 }
@@ -75,8 +75,8 @@ fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<Result<File, 
     reopened(&nix::fcntl::open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?, options)
 }
 
-/// Opens the object of the `O_PATH` descriptor `place` for use, if it is a regular file. No other object can take its place in between. If
-/// another process has a lease on the file, fails at once instead of waiting for that process.
+/// Opens the object of the `O_PATH` descriptor `place` for use, if it is a regular file. No other object can take its place between the
+/// check and the opening. If another process has a lease on the file, fails at once instead of waiting for that process.
 pub(crate) fn reopened(place: &OwnedFd, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
     match Kind::of(&fstat(place)?) {
         Kind::File => options.custom_flags(libc::O_NONBLOCK).open(proc::open_file(place)).map(Ok),

@@ -46,11 +46,12 @@ pub struct Scrubber {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hidden {
     word: Secret,
-    /// True if the word is replaced only if no letter or digit is directly before or after it.
+    /// True if the word is replaced only where no letter or digit is directly before or after it.
     alone: bool,
 }
 
-/// The greatest length of a secret that could be an everyday word. Only a secret of letters alone could be one.
+/// The greatest length of a secret that may count as an everyday word. A secret with other characters than letters never counts as such a
+/// word.
 const EVERYDAY: usize = 8;
 
 impl Hidden {
@@ -69,7 +70,8 @@ impl Scrubber {
         self.add(Hidden { word: Secret::new(word), alone: false });
     }
 
-    /// Replaces a session's `token` from now on, which the BMC has chosen. A short token is replaced only where it is a separate word.
+    /// Replaces `token` from now on. The BMC has chosen this token for a session. A short token is replaced only where it is a separate
+    /// word.
     pub fn hide_token(&self, token: &[u8]) {
         self.add(Hidden { word: Secret::new(token), alone: token.len() < LONG });
     }
@@ -89,8 +91,8 @@ impl Scrubber {
         self.cleaned(text, limit, true)
     }
 
-    /// Cleans a sentence of this program as [`Scrubber::clean`] does. Keeps everyday words, because the BMC's texts in the sentence were
-    /// cleaned before.
+    /// Cleans a sentence of this program as [`Scrubber::clean`] does, but does not replace everyday words. The BMC's texts in the sentence
+    /// were cleaned before.
     pub fn clean_own(&self, sentence: &str, limit: usize) -> String {
         self.cleaned(sentence, limit, false)
     }

@@ -9,8 +9,8 @@ use crate::os::clock::Deadline;
 /// The time in which a process must disappear after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// Ends processes by the signals that it passes to `send`: SIGTERM, and SIGKILL after `grace`. If `grace` is zero, SIGKILL comes at once.
-/// Checks after every `pause` whether the processes have ended, and returns whether they have.
+/// Sends SIGTERM to processes through `send`, and SIGKILL after `grace`. If `grace` is zero, SIGKILL comes at once. Checks after every
+/// `pause` whether the processes have ended, and returns whether they have.
 pub(crate) fn end<Error>(
     grace: Duration,
     pause: Duration,

@@ -7,7 +7,8 @@ pub(crate) fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.9:0").unwrap()
 }
 
-/// Calls `ask` until it returns `wanted`. A child process of another test may keep a dropped listener open between its fork and its exec.
+/// Calls `ask` until it returns `wanted`. Earlier results may differ, because another test's child process may keep a dropped listener open
+/// between its fork and its exec.
 pub(crate) fn settles<T: PartialEq + std::fmt::Debug>(wanted: &T, ask: impl Fn() -> T) {
     let end = crate::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     loop {

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 use uuid::fmt::Simple;
 
-/// Returns whether two texts are the same UUID. They also are if one of them has swapped bytes in the first three fields, as SMBIOS stores
+/// Returns whether two texts are the same UUID. In one of the texts, the bytes of the first three fields may be swapped, as SMBIOS stores
 /// them.
 pub fn same(ours: &str, theirs: &str) -> bool {
     match (read(ours), read(theirs)) {

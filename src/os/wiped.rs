@@ -13,7 +13,7 @@ fn buffer(room: usize) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(Vec::with_capacity(room.saturating_add(1)))
 }
 
-/// Reads all of `reader` into a buffer that is wiped when it is dropped. If it is at most `room` bytes, no other copy is made.
+/// Reads all of `reader` into a buffer that is wiped when it is dropped. No other copy is made if the contents are at most `room` bytes.
 pub fn read(mut reader: impl Read, room: usize) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = buffer(room);
     reader.read_to_end(&mut bytes)?;
