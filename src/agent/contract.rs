@@ -34,8 +34,8 @@ pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
     }
 }
 
-/// Returns whether both nodes stop together and this node's name is the later one in the alphabet. The shell agent delays that node, so
-/// that the two do not leave the member list at once.
+/// Returns whether both nodes stop together and this node's name is the later one in the alphabet. The shell agent delays the stop on that
+/// node, so that the two members do not leave the member list at once.
 fn is_second_to_stop(me: &str, peer: &str, stop: &BTreeSet<String>) -> bool {
     me > peer && stop.contains(me) && stop.contains(peer)
 }

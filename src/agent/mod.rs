@@ -163,7 +163,7 @@ fn refuse(invalid: &Invalid) -> Answered {
     Answered::failed(invalid.code, &invalid.sentence)
 }
 
-/// Performs a request although the parameters are wrong. Wrong parameters must not prevent a stop of etcd, and a probe must not fail if
+/// Performs a request although the parameters are wrong. Even with wrong parameters, a stop must stop etcd, and a probe must not fail if
 /// nothing runs.
 fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid: &Invalid) -> Answered {
     let name = params::container_name(env);

@@ -17,7 +17,7 @@ use crate::os::{clock, logging};
 use crate::records::decision_log;
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
-/// Part of an action's time that is reserved for reporting that the action hangs. Of a short time, an eighth is reserved.
+/// Part of an action's time that is reserved for reporting that the action hangs. If the time is short, only an eighth of it is reserved.
 const FOR_THE_END: Duration = Duration::from_secs(1);
 
 /// Runs the resource agent. `args` are the arguments after the program's name. The first one is the action; OCF requires that further ones

@@ -12,15 +12,15 @@ use crate::agent::resource::context::Context;
 use crate::decide::reason::{Health, Wait};
 use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Plan, Progress, Reason, Request};
 
-/// Number of consecutive rounds (observe, decide, act) that may fail before the action fails. A change of the members sometimes meets a
-/// leader election.
+/// Number of consecutive rounds (observe, decide, act) that must fail before an action may fail. Earlier failures are retried, because a
+/// change of the member list can fail during a leader election.
 const FAILURES_ALLOWED: u32 = 3;
-/// Pause after the first failed round of an action. A round observes, decides and acts.
+/// Pause after each of the first failed rounds of an action. A round observes, decides and acts.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
-/// Pause after several consecutive failed rounds of an action. A round observes, decides and acts.
+/// Pause after each further failed round of an action that may not fail yet. A round observes, decides and acts.
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
-/// Time that an action must have left to observe again, as a multiple of an observation's duration: one for the observation, and one for
-/// acting on its result. Without that time the action ends, and the next action continues.
+/// Time that an action must have left to observe again, as a multiple of an observation's duration. One part is for the observation, and
+/// one for acting on its result. Without that time the action ends, and the next action continues.
 const LOOKS_LEFT: u32 = 2;
 
 /// Result of an action.
@@ -131,8 +131,8 @@ impl Rounds<'_> {
         round.acting = self.context.deadline.elapsed().saturating_sub(began);
     }
 
-    /// Ends an action that leaves the rest of its work to the next action. In a recovery, the agent records that. Otherwise each action
-    /// would begin the recovery anew, and none would finish it.
+    /// Ends an action that leaves the rest of its work to the next action. In a recovery, it counts such actions. After several of them, an
+    /// action begins the recovery again only with enough time left to finish it.
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,
@@ -191,8 +191,8 @@ fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Dura
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
-/// Returns the exit reason of an action that is out of time. If the last decision was a refusal, the reason is only the refusal, without an
-/// introduction that would leave no space for the command to type.
+/// Returns the exit reason of an action that is out of time. If the last decision was a refusal, the reason is only the refusal, which ends
+/// with the command to type. Pacemaker cuts off a longer reason.
 fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
         return because.short();
@@ -236,8 +236,8 @@ mod tests {
         Rounds { context, request, progress: Progress::default(), failures: 0, watch }
     }
 
-    /// Asserts that only a monitor resets the count of actions that left a recovery to the next action. The notification after fencing
-    /// comes between two monitors, and other notifications are about other events.
+    /// Asserts that only a monitor resets the count of actions that left a recovery to the next action. A notification must not reset the
+    /// count, because it may come between two monitors of the same recovery.
     #[test]
     fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -295,8 +295,8 @@ mod tests {
         assert!(looks(Moment::Post, Operation::Stop) && looks(Moment::Pre, Operation::Start));
     }
 
-    /// Asserts that an action with events succeeds whatever the file of events contains, because every member of Pacemaker's group can
-    /// write to it.
+    /// Asserts that an action that records events succeeds whatever the file of events contains. Every member of Pacemaker's group can
+    /// write to that file.
     #[test]
     fn a_round_with_news_ends_as_it_should_behind_any_line_of_the_events() {
         let text = include_str!("../../tests/fixtures/decisions/one.jsonl");

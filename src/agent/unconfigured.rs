@@ -179,7 +179,8 @@ mod tests {
         )
     }
 
-    /// Starts a process with a root directory of its own. It looks as if it were in a container without control groups. This needs root.
+    /// Starts a process with a root directory of its own. The agent takes such a process for one in a container without control groups.
+    /// This needs root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         clock::sleep(Duration::from_millis(300));
@@ -242,8 +243,8 @@ mod tests {
         assert!(stop(&env, &programs).is_err_and(|why| why.contains("cannot tell whether etcd runs")));
     }
 
-    /// Asserts that only podman's answer decides whether etcd runs if there is no configuration file. In that case the agent has never
-    /// started an etcd on this node.
+    /// Asserts that, without a configuration file, only podman's answer decides whether etcd counts as running. A missing configuration
+    /// file shows that the agent has never started an etcd on this node.
     #[test]
     fn without_a_configuration_podman_has_the_word() {
         let dir = tempfile::tempdir().unwrap();

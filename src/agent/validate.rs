@@ -43,7 +43,7 @@ const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_ADDRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Waits for this node's address, which a slow network set-up may add later. Pacemaker counts failed starts, so waiting is better than
-/// failing. Does not wait if this node has the peer's address, because that fault does not pass by itself.
+/// failing. Does not wait if this node has the peer's address, because waiting does not end that fault.
 pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
     let mut is_news = true;
     loop {
@@ -108,8 +108,8 @@ pub(super) fn certificates(context: &Context) -> Result<(), Invalid> {
     context.deployment.files.iter().try_for_each(|(name, path)| readable_pem(name, path))
 }
 
-/// Logs a warning if the container can read another program's secret. It is no error, because a resource that worked before an update must
-/// continue to work.
+/// Logs a warning if the container can read another program's secret. This must not be an error, because a resource that worked before an
+/// update must continue to work.
 pub(super) fn warn_of_secrets(context: &Context) {
     if let Some(sentence) = exposed(context) {
         log::warn!("{sentence}");
@@ -118,8 +118,8 @@ pub(super) fn warn_of_secrets(context: &Context) {
 
 /// Returns a fault if a directory of certificates that is mounted in the container contains a secret of another program; else `None`.
 ///
-/// The directory is mounted, and not each file. A renewal replaces files, and a container with single files would see the old ones until it
-/// is made anew. The key of Tandem's own CA is in the directory of etcd's certificates, and etcd may read it.
+/// Each directory is mounted as a whole, because a renewal replaces files. With single files mounted, a container would see the old files
+/// until it is made anew. The key of Tandem's own CA is in the directory of etcd's certificates, and etcd may read it.
 fn exposed(context: &Context) -> Option<String> {
     let shown =
         context.deployment.mounts.iter().filter(|mount| mount.read_only).map(|mount| mount.on_the_node.as_path());

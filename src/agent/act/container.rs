@@ -20,7 +20,7 @@ use crate::records::{data_mount, own_dir};
 /// Name of the label with a fingerprint of the image and options from which a container was made.
 const LABEL: &str = "tandem.made-from";
 
-/// Writes etcd's configuration for a start in the way `mode` (such as joining or forcing a new cluster), and runs the container.
+/// Writes etcd's configuration for the kind of start in `mode` (such as joining, or forcing a new cluster), and runs the container.
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let (params, programs) = (&context.params, &context.programs);
     make_directories(context)?;
@@ -63,7 +63,8 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts the existing container if `serves` is true, or makes a new one from `options`. Returns true if it started the existing one.
+/// Starts the existing container if `serves` is true and its storage is not damaged; else makes a new one from `options`. Returns true if
+/// it started the existing container.
 fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadline) -> Result<bool, Error> {
     let starts_again = serves && start_again(context, deadline)?;
     if !starts_again {
@@ -72,8 +73,8 @@ fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadlin
     Ok(starts_again)
 }
 
-/// Starts the existing container. Returns false if its storage is damaged. The caller then makes a new one, because the container stores
-/// nothing of etcd's.
+/// Starts the existing container. Returns false if its storage is damaged, so that the caller makes a new one. etcd's data is not in the
+/// container's storage.
 fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     let (name, programs) = (&context.params.name, &context.programs);
     match podman::start(programs, &context.container_lock, name, deadline) {

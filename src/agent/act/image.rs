@@ -13,8 +13,8 @@ use crate::records::image_versions;
 
 /// Version of etcd that is assumed if an image does not report one. It is the supported release with the fewest settings.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
-/// Time limit of an image pull while etcd runs, or can start from its last container's image. It is short: during a pull no other action of
-/// this agent runs, and while this member is down, the peer takes no writes.
+/// Time limit of an image pull while etcd runs, or can start from its last container's image. It is short for two reasons: no other action
+/// of this agent runs during a pull, and the peer takes no writes while this member is down.
 const PULLS_BRIEFLY: Duration = Duration::from_secs(8);
 
 /// Container image that is on this node.
@@ -195,7 +195,8 @@ mod tests {
         assert!(!asked.exists());
     }
 
-    /// Asserts that `reload-agent` pulls the image and succeeds if the pull fails, because Pacemaker restarts etcd if `reload-agent` fails.
+    /// Asserts that `reload-agent` pulls the image, and succeeds even if the pull fails. Pacemaker would restart etcd after a failed
+    /// `reload-agent`.
     #[test]
     fn a_reload_pulls_and_a_pull_that_fails_fails_nothing() {
         let dir = tempfile::tempdir().unwrap();

@@ -140,7 +140,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
 }
 
 /// Publishes this node's record about its data. If no etcd has the data open, adds the database's last revision. A record that claims the
-/// right to run standalone is published without it, because a recovery waits for the record.
+/// right to run standalone is published without the revision, because reading it would delay a recovery that waits for the record.
 fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     let mut record = record.clone();
     let is_at_rest = || data_dir::is_open(context.data_dir()).is_ok_and(|is_open| !is_open);
@@ -186,7 +186,8 @@ where
     state_file::write(path, value).map_err(|source| Error::file(path, source))
 }
 
-/// Records a failed start of etcd. If the record cannot be written, etcd is started only once more.
+/// Records a failed start of etcd. A failure that cannot be recorded is not counted, so etcd may be started once more before its data
+/// counts as damaged.
 fn note_failed_start(context: &Context, failed: &FailedStarts) -> Result<(), Error> {
     let dir = context.data_dir();
     log::warn!("etcd exited during startup, {} times in a row: {}", failed.count, failed.last_words);

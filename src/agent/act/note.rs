@@ -80,8 +80,8 @@ mod tests {
         (dir, context)
     }
 
-    /// Asserts that a record of stopped data contains the data's last revision. A record for which a recovery waits does not contain it,
-    /// because only operators need it.
+    /// Asserts that the record of a stopped etcd's data contains the data's last revision. A record for which a recovery waits does not
+    /// contain the revision, because only operators need it.
     #[test]
     fn a_record_of_data_at_rest_has_its_last_revision() {
         let scratch = tempfile::tempdir().unwrap();

@@ -79,7 +79,8 @@ mod tests {
         Context::of_test(dir, &[&files[..], &more].concat())
     }
 
-    /// Starts a process with a root directory of its own. It looks as if it were in a container without control groups. This needs root.
+    /// Starts a process with a root directory of its own. The agent takes such a process for one in a container without control groups.
+    /// This needs root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         crate::os::clock::sleep(Duration::from_millis(300));

@@ -51,7 +51,8 @@ mod tests {
 
     const NEW: &str = "etcd:new";
 
-    /// Returns what [`ask`] finds if podman lists `images`, and a container was made from `etcd:old`.
+    /// Returns the result of [`ask`] for a container that was made from `etcd:old`. The parameters name the image `named`. `images` are the
+    /// images that podman lists, each as `name=id`.
     fn ask_where(images: &str, named: &str) -> Option<RunningImage> {
         let dir = tempfile::tempdir().unwrap();
         let state = r#"{"Running":true,"Status":"running","ExitCode":0,"Pid":1}"#;

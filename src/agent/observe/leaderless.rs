@@ -9,10 +9,11 @@ use crate::decide::evidence::{BootState, Cib, Leaderless, PeerNode, Recovery};
 
 /// Queries the peer port of an etcd without a leader in two cases.
 ///
-/// If Pacemaker reports the peer as off, a vote proxy may vote for this etcd. The answer then shows which voter is the dead one.
+/// In the first case, Pacemaker reports the peer as off, so that a vote proxy may vote in its place. The peer port's answer lists the
+/// voters, and so shows which one is dead.
 ///
-/// If etcd ran as a voter in this boot, its cluster may have more than two voters. An etcd that waits for a majority of them must not count
-/// as one that hangs.
+/// In the second case, etcd ran as a voter in this boot. Its cluster may have more than two voters. With the answer, an etcd that waits for
+/// a majority of them does not count as one that hangs.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootState>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());

@@ -15,9 +15,9 @@ use crate::records::failed_starts;
 
 /// Ports on which etcd listens only on OpenShift: HTTP for clients, and metrics.
 const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];
-/// Value of `OCF_CHECK_LEVEL` from which a monitor requires that a majority confirms a read.
+/// Least value of `OCF_CHECK_LEVEL` with which a monitor requires that a majority confirms a read.
 const READ_LEVEL: u32 = 10;
-/// Value of `OCF_CHECK_LEVEL` from which a monitor also requires that etcd accepts a write.
+/// Least value of `OCF_CHECK_LEVEL` with which a monitor also requires that etcd accepts a write.
 const WRITE_LEVEL: u32 = 20;
 
 pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Local {
@@ -51,7 +51,8 @@ fn obstacle(context: &Context) -> Option<Obstacle> {
     ours.find(|port| taken.contains(port)).map(Obstacle::PortTaken)
 }
 
-/// Runs the additional checks of a monitor that the operator requested. Returns the error of the first one that fails.
+/// Runs the additional checks of a monitor that the operator requested. Returns the error of the first failed check; `None` if no check
+/// failed.
 fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     if !context.is_monitor {
         return None;
@@ -75,8 +76,8 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     podman::exec(&context.programs, &context.params.name, command).err().map(|error| format!("monitor_cmd: {error}"))
 }
 
-/// Returns whether OpenShift is deleting the Machine of a node that is to become a voter: the peer's Machine if this node is the only
-/// voter, and this node's Machine if this node is to join. Without such a node, nothing is queried.
+/// Returns whether OpenShift is deleting the Machine of a node that is to become a voter. If this node is the only voter, that is the
+/// peer's Machine. If this node is to join or to be promoted, it is this node's Machine. In any other case nothing is queried.
 fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Fact<bool> {
     if context.deployment.manifest.is_none() {
         return Fact::NotAsked;

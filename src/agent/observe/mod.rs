@@ -20,8 +20,7 @@ use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
 use crate::records::{data_mount, own_dir, state_file};
 
-/// Duration from which on an observation counts as slow. With shorter observations, the agent can make several of them during each of its
-/// waits.
+/// Least duration of an observation that counts as slow. The agent can repeat a faster observation several times during each of its waits.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
 
 /// Gathers all evidence for a decision. `launching` is true if another action holds the lock on the container. The caller tries to take
@@ -98,7 +97,7 @@ fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leadi
     }))
 }
 
-/// Returns the measured durations on this machine that a decision needs.
+/// Returns the measured durations that a decision needs.
 fn pace(context: &Context, began: Duration, unanswered: u64) -> Pace {
     let look = context.deadline.elapsed().saturating_sub(began);
     let pace = context.programs.pace();
@@ -135,8 +134,8 @@ fn own_etcd(context: &Context) -> Answer {
     ask(context, Question::OwnEtcd, &context.own_endpoint)
 }
 
-/// Queries an etcd, and records how long its answer took. A machine that is off, or a port without a listener, shows nothing about that
-/// duration.
+/// Queries an etcd, and records how long its answer took. Records nothing for a machine that is off or a port without a listener, because
+/// both show nothing about etcd's speed.
 fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     let pace = context.programs.pace();
     let asked = Deadline::after(pace.limit(question));
@@ -154,8 +153,8 @@ fn unanswered(context: &Context, question: Question, answer: &Answer) -> u64 {
     if answer.is_too_late { context.programs.pace().unanswered(question) } else { 0 }
 }
 
-/// Returns whether this node's etcd follows the peer's etcd and seems to lack some of its entries. The caller then queries this node's etcd
-/// again: under writes, a leader that is queried after its follower always has more entries.
+/// Returns whether this node's etcd follows the peer's etcd and seems to lack some entries of the peer's log. The caller then queries this
+/// node's etcd again: while the cluster takes writes, a leader that is queried after its follower always has more entries.
 fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
     let (Some(own), Some(peer)) = (own.known(), peer.known()) else { return false };
     !own.is_learner && own.leader == Some(peer.member_id) && own.index < peer.index
@@ -169,8 +168,8 @@ fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootState>) -
     boot_memory.known().filter(|memory| memory.boot_id == context.boot_id)?.voter.as_ref()
 }
 
-/// Queries the peer's etcd, unless Pacemaker reports that its node has left the membership. A query to a machine that is off takes its
-/// whole time-out, which would delay every observation of a recovery. The agent could not act on an answer anyway.
+/// Queries the peer's etcd, unless Pacemaker reports that the peer's node has left the membership. A query to a machine that is off takes
+/// its whole time-out, which would delay every observation of a recovery. The agent could not act on an answer anyway.
 fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent.into() };
     if cib.known().is_some_and(Cib::peer_is_beyond_asking) {
@@ -179,8 +178,8 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     ask(context, Question::PeerEtcd, endpoint)
 }
 
-/// Reads this node's copy of the CIB. If this node voted in this boot and the CIB lacks its record, Pacemaker may have erased the record.
-/// Then the attribute manager is queried; without its answer the CIB counts as unknown.
+/// Reads this node's copy of the CIB. If this node voted in this boot and the CIB lacks the node's record, Pacemaker may have erased the
+/// record. In this case the attribute manager is queried, too. If it does not answer, the CIB counts as unknown.
 fn query_cib(context: &Context, boot_memory: &Fact<BootState>) -> Fact<Cib> {
     let mut cib = ask_for_the_cib(context);
     if let Fact::Known(known) = &mut cib
@@ -262,8 +261,8 @@ mod tests {
         assert!(matches!(disk(&context), Fact::Known(DataDir::Broken { .. })), "there is something to read");
     }
 
-    /// Asserts that a follower that was queried before its leader is queried a second time, because under writes it otherwise seems to lack
-    /// entries.
+    /// Asserts that a follower is queried a second time if it was queried before its leader. Without the second query, it seems to lack
+    /// entries while the cluster takes writes.
     #[test]
     fn a_follower_that_was_asked_before_its_leader_is_asked_again() {
         let etcd = |member_id: u64, index: u64| Etcd {

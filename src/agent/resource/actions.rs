@@ -6,8 +6,8 @@ use crate::adapters::ocf::metadata::Action;
 use crate::decide::Request;
 
 /// Actions of the resource agent, with their default time-outs in Pacemaker. A stop ends well inside its time-out, because Pacemaker fences
-/// a node if a stop times out. Monitors are frequent, because they detect a crash. Most of them are cheap (`recent_monitor`). Pacemaker
-/// requires a different monitor interval for each role.
+/// a node if a stop times out. Monitors are frequent, so that they detect a crash early. Most monitors are cheap (`recent_monitor`).
+/// Pacemaker requires a different monitor interval for each role.
 pub const ACTIONS: &[Action] = &[
     Action::once("start", 600),
     Action::once("stop", 90),
@@ -37,7 +37,7 @@ pub fn advertised_timeout(request: Request) -> Duration {
 }
 
 /// Returns how much of its time-out an action may use, so that its result comes in time. `answer_takes` is the measured time for reporting
-/// a result on this machine. Of a short time-out, only a part is reserved for that.
+/// a result on this machine. If the time-out is short, only a part of it is reserved for reporting.
 pub fn budget(timeout: Duration, answer_takes: Duration) -> Duration {
     timeout.saturating_sub(FOR_THE_ANSWER.max(answer_takes).min(timeout / 4))
 }

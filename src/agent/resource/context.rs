@@ -104,7 +104,7 @@ impl Context {
         })
     }
 
-    /// Collects the context of an action that ends at `deadline`.
+    /// Returns the credentials with which the agent queries etcd as a client.
     pub fn credentials(&self) -> &Credentials {
         &self.deployment.credentials
     }

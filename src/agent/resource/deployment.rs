@@ -52,7 +52,7 @@ pub struct Mount {
     pub read_only: bool,
 }
 
-/// Which pod manifest an action may use.
+/// Choice of the pod manifest that an action may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manifests {
     /// Only the configured manifest, because a container will be made from it.
@@ -170,9 +170,10 @@ fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error
     is_one.then(|| path.to_owned()).ok_or(manifest::Error::NoPath(name))
 }
 
-/// Reads the copy of the pod manifest from which the container was made. Only the manifest names the data dir, below which no link is
-/// followed. So before the copy is read, only links in the last part of its path are refused. A text that is no manifest is refused, and no
-/// message quotes it.
+/// Reads the copy of the pod manifest from which the container was made. Refuses a text that is no manifest, and quotes it in no message.
+///
+/// No link below the data dir may be followed, but only the manifest names the data dir. So only a link in the last part of the copy's path
+/// is refused.
 fn saved(params: &Params, node: &str) -> Result<Manifest, manifest::Error> {
     let text = Dir::open(&params.config_location)
         .and_then(|location| own_dir::text(&location, SAVED_MANIFEST, manifest::SIZE_LIMIT));
@@ -191,8 +192,8 @@ fn same_place(directory: &Path, read_only: bool) -> Mount {
     Mount { on_the_node: directory.to_owned(), inside: directory.to_owned(), read_only }
 }
 
-/// Adds the directory of etcd's configuration to the mounts, unless another mount contains it. Each of the agent's own directories inside a
-/// directory that the container may write is mounted over itself, read-only.
+/// Adds the directory of etcd's configuration to the mounts, unless another mount contains it. Mounts each of the agent's own directories
+/// over itself, read-only, if the container may write to the directory around it.
 fn with_configuration(mut mounts: Vec<Mount>, params: &Params, data_dir: &Path) -> Vec<Mount> {
     let location = &params.config_location;
     if !mounts.iter().any(|mount| location.starts_with(&mount.inside) && mount.inside == mount.on_the_node) {

@@ -15,7 +15,7 @@ pub(super) fn open(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     }
 }
 
-/// Opens a directory as [`open`] does, after making the part of its path that is missing. Only root gets access to it, because etcd
+/// Opens a directory as [`open`] does, after making the part of its path that is missing. A new directory is for root only, because etcd
 /// requires a private data dir.
 pub(super) fn make(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     match directory.strip_prefix(data_dir) {

@@ -62,18 +62,18 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts the action as one that left a recovery to the next action, if its plan ended it for that reason.
+    /// Adds the action to the count of those that left a recovery to the next action, if `because` is that reason.
     pub(super) fn answered(&self, because: &Reason) {
         isolated("postponed", || self.count_postponed(because));
     }
 
-    /// Records the event that the action failed because its time was over.
+    /// Records the event that the action failed because it was out of time.
     pub(super) fn failed_for_want_of_time(&self) {
         isolated("events", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
     /// Adds the times of this observation and its effects to those of a recovery, and logs the sums when the recovery ends. The sums begin
-    /// when the agent announces that this node will run standalone. Fencing and the waits before that are not the agent's time.
+    /// with the announcement that this node will run standalone, because fencing and the waits before it are not the agent's time.
     fn count(&mut self, round: &Round) {
         let plan = &round.decision.plan;
         if matches!(plan.because, Reason::Step(ReasonStep::AnnounceGoingOnAlone { .. })) {
@@ -93,7 +93,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts consecutive actions that left a recovery to the next action. Only a monitor that completes its work resets the count, because
+    /// Counts consecutive actions that left a recovery to the next action. Only a monitor that does not do so resets the count, because
     /// other requests may have nothing to do with a recovery.
     fn count_postponed(&self, because: &Reason) {
         let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
