@@ -11,14 +11,15 @@ pub const DIRECTORY: &str = "/var/lib/tandem/bmc";
 /// The greatest size in bytes of a file about a BMC. A larger file is not read.
 pub const LIMIT: u64 = 64 * 1024;
 
-/// This node's last action that switches a system off. Times are milliseconds since 1970.
+/// The record of this node's last fencing of a system by `off` or `reboot`. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FencingNote {
     pub began_at_millis: u64,
-    /// The end of the last action that is not under way. It is earlier than `began_at_millis` if a later action is under way or was killed.
+    /// The end of the last fencing that has ended. It is earlier than `began_at_millis` if a later fencing has begun and is under way, or
+    /// was killed.
     pub ended_at_millis: Option<u64>,
-    /// The reason why the last ended action did not prove the system off, in the fence agent's own words; `None` after a success.
+    /// The reason why that fencing did not prove the system off, in the fence agent's own words; `None` after a success.
     pub failure: Option<String>,
 }
 
@@ -30,7 +31,7 @@ pub struct BmcNote {
     pub address: String,
     /// The system's path at the BMC, or its name in the device's configuration if the system was not found.
     pub system: String,
-    /// The time of the monitor; 0 if the device has fenced before its first monitor.
+    /// The time of the monitor; 0 if this file is only from a fencing, before the device's first monitor.
     pub at: u64,
     /// The duration of the monitor in milliseconds.
     pub millis: u64,
@@ -63,7 +64,7 @@ pub struct BmcNote {
     pub off_at_millis: Option<u64>,
     /// The time at which the system reported On after the last fencing, in milliseconds since 1970; `None` if it did not.
     pub on_at_millis: Option<u64>,
-    /// This node's last action that switches the system off, such as a reboot.
+    /// This node's last fencing of the system by `off` or `reboot`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fencing: Option<FencingNote>,
 }

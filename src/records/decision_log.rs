@@ -29,7 +29,7 @@ pub struct Entry {
     pub at: u64,
     pub request: Request,
     pub progress: Progress,
-    /// The evidence on which the agent decided. The file calls it `snapshot`, as its first version did.
+    /// The evidence on which the agent decided. In the file, the field's name is `snapshot`.
     #[serde(rename = "snapshot")]
     pub evidence: Evidence,
     pub plan: Plan,
@@ -55,13 +55,13 @@ pub enum Error {
 }
 
 impl Entry {
-    /// Creates the record of a decision that was just carried out. Its time is now.
+    /// Creates the record of a decision that was just carried out, with the present time.
     pub fn new(request: Request, progress: Progress, evidence: Evidence, plan: Plan, outcome: String) -> Self {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
-    /// Computes the plan anew from the recorded evidence. For a record of an earlier build, omits from the new plan the names that this
-    /// build did not write.
+    /// Computes the plan anew from the recorded evidence. An earlier build of the agent wrote no names of nodes into some effects. If the
+    /// recorded plan lacks such a name, the new plan is returned without it, too.
     pub fn decide_again(&self) -> Plan {
         let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
         // That build also did not name the voter that a forced cluster removes before the force.
@@ -108,7 +108,8 @@ pub fn append(directory: &Path, resource: &str, entry: &Entry) -> io::Result<()>
     file.write_all(&line)
 }
 
-/// Returns whether the file ends in a complete line. After a power cut it may not; the next line must then begin with a line break.
+/// Returns whether the file ends in a complete line. After a power cut the last line may be incomplete. The next line must then begin with
+/// a line break.
 fn ends_in_a_line(file: &fs::File) -> io::Result<bool> {
     let Some(end) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
     let mut last = [0];

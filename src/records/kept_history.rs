@@ -18,7 +18,7 @@ pub struct KeptHistory {
     /// The lineage of the given-up data: the number of forks in its history, and the node that made the last fork.
     #[serde(default)]
     pub lineage: Lineage,
-    /// The last position in the given-up data when its node began to run standalone.
+    /// The last position in the given-up data at the time when its node began to run standalone; `None` if the node did not run standalone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_since: Option<LogPosition>,
     /// A revision that the given-up data shares with the other node's data; `None` if none is known.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The Corosync process that `tandem lone-boot` found first in this boot. A Corosync that started later does not know whether the peer was
-/// a member before that.
+/// The Corosync process that `tandem lone-boot` found first in this boot. A Corosync process that starts later does not know whether the
+/// peer was a member before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstCorosync {
     /// The id of this boot, as the kernel reports it.

@@ -58,8 +58,8 @@ pub fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Reads the agent's text `name` in its own directory in `location`, which [`replace_and_link`] has written. If that has written none,
-/// reads the file `name` in `location`.
+/// Reads the text that [`replace_and_link`] has written to the file `name` in the agent's own directory, which is in `location`. If that
+/// file is missing, reads the file `name` in `location` itself.
 pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
     let own = opened(location.try_clone()?)?;
     match own.own_text(name, limit) {
@@ -69,7 +69,7 @@ pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
 }
 
 /// Opens the agent's own directory in `parent`. If it is missing, creates it and moves there the files that an earlier version wrote to
-/// `parent`. A crash in between leaves each file complete at the place where the agent reads it.
+/// `parent`. A crash in the middle of the move leaves each file complete at the place where the agent reads it.
 pub fn make(parent: &Dir) -> io::Result<Dir> {
     if is_made(parent)? {
         return parent.below(NAME);
@@ -93,7 +93,8 @@ pub fn make(parent: &Dir) -> io::Result<Dir> {
     parent.below(NAME)
 }
 
-/// Writes the agent's file `name` by `write`. Puts a link to it in `location`, where other programs expect the file.
+/// Writes the agent's file `name` by calling `write`. The file is in the agent's own directory in `location`. Puts a link to the file into
+/// `location` itself, where other programs expect the file.
 pub fn replace_and_link(
     location: &Dir,
     name: &str,
@@ -191,7 +192,8 @@ mod tests {
         assert!(why.contains("too large"), "{why}");
     }
 
-    /// Asserts that a link in place of the agent's directory is not followed. The container of an earlier version may leave one.
+    /// Asserts that a link in place of the agent's own directory is not followed. A container that ran before that directory existed may
+    /// have put a link there.
     #[test]
     fn its_name_leads_nowhere_else() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 /// The number of bytes at the end of the file in which the agent searches for an event with the same cause.
 const TAIL: u64 = 128 * 1024;
-/// The size in bytes above which a file of events is renamed to `.1`, whatever the numbers of its events are.
+/// The size in bytes above which a file of events is renamed to `.1`, even if it has fewer than [`KEPT`] events.
 const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// The reason why an event could not be written.
@@ -36,11 +36,11 @@ pub enum Error {
 pub enum Repeat<'a> {
     /// An event is never appended if the file has one with the same cause, because the cause happens only once.
     Never,
-    /// An event is dropped if the file has one with the same cause. It is appended after `within` milliseconds, or after an event of the
-    /// same node with one of the reasons in `ends`. So a lasting state is reported once.
+    /// The event is about a lasting state. It is dropped if the node's file already has an event with the same cause from the last `within`
+    /// milliseconds. It is appended nevertheless if the node had an event with one of the reasons in `ends` since then.
     Until { ends: &'a [&'a str], within: u64 },
-    /// The event reports the end of a state, and the field is the reason of the event about its beginning. The event is appended only if
-    /// the node's newest beginning is newer than its newest reported end.
+    /// The event is about the end of a state. The field is the reason of the node's event about the state's beginning. The event is
+    /// appended only if that other event is newer than the last event about an end.
     After(&'a str),
 }
 
@@ -84,7 +84,8 @@ fn next(number: u64) -> u64 {
     if number < HIGHEST { number + 1 } else { 1 }
 }
 
-/// Creates the directory of the events if it is missing. Root may write there before Pacemaker's user does.
+/// Creates the directory of the events if it is missing. The agent and the collector call this as root, because they may write an event
+/// before an alert agent does.
 pub fn make_directory(directory: &Path) -> Result<(), Error> {
     let failed = |source| Error::NoDirectory { directory: directory.display().to_string(), source };
     Place::made(directory).map(drop).map_err(failed)
@@ -104,7 +105,7 @@ fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
 }
 
 /// Takes the lock for writers of events. The lock is a separate file, because the file with the events is replaced. Returns without the
-/// lock after `patience`; two events may then have the same number.
+/// lock after `patience`, so that two events may have the same number.
 fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, Error> {
     let path = directory.join("events.lock");
     let failed = |source| Error::File { path: path.display().to_string(), source };

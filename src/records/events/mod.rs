@@ -21,8 +21,8 @@ pub use append::{Error, Repeat, append, make_directory};
 pub use details::Details;
 pub use files::FILES;
 
-/// The directory of the events, which the package creates. The alert agents write there, because they run as Pacemaker's user. That user's
-/// group reads there.
+/// The directory of the events. The package creates it. It is below Pacemaker's own directory, because the alert agents, which run as
+/// Pacemaker's user, write there. That user's group may read there.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
 /// The longest message of an event in bytes. With this limit a line is shorter than 4096 bytes, which one write never splits.
 const MESSAGE_LIMIT: usize = 1500;
@@ -34,8 +34,8 @@ const CAUSE_LIMIT: usize = 500;
 const NODE_LIMIT: usize = 255;
 /// The greatest number of an event. Readers of JSON are exact only up to this number, so a line with a greater one is not read.
 const HIGHEST: u64 = 1 << 53;
-/// The number of events after which a new file begins. The previous file is not deleted until then, so a recipient that was down can
-/// receive at least this many events.
+/// The number of events in a file after which a new file begins. The full file is kept until the new file is full, too. A recipient that
+/// was down can therefore receive at least this many events.
 pub const KEPT: u64 = 10_000;
 
 /// The severity of an event, in the words of Kubernetes' events.

@@ -23,8 +23,8 @@ const A_DAY: u64 = 24 * 60 * 60 * 1000;
 /// An event, and the rule by which it is dropped if the file of events has one with the same cause.
 type Told = (Event, Repeat<'static>);
 
-/// Returns the event about an `effect` that was performed on `node`; `None` if the effect needs no event. A sole voter is an error, except
-/// in a new cluster, which begins with one voter.
+/// Returns the event about an `effect` that was performed on `node`; `None` if the effect needs no event. The event about a sole voter is
+/// an error, unless the cluster `is_new`, because a new cluster begins with one voter.
 pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) -> Option<Told> {
     let told =
         |kind, reason, message, ends| (state(node, kind, reason, message), Repeat::Until { ends, within: ONE_CHANGE });
@@ -86,8 +86,8 @@ impl GivenUp {
     }
 }
 
-/// Returns the event about data that this node gave up for the other node's data, and stores permanently. The event has the last position
-/// in the data, and the position where the two nodes' data diverged.
+/// Returns the event about data that this node gave up for the other node's data and keeps on disk. The event has the last position in the
+/// given-up data, and the position where the two nodes' data diverged.
 pub fn of_given_up_history(node: &str, evidence: &Evidence, because: &Reason, given_up: GivenUp) -> Option<Told> {
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
     let ends = LogPosition { term: history.last_term, index: history.last_index };
@@ -120,9 +120,10 @@ pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> 
     (event, Repeat::Until { ends: &[], within: 0 })
 }
 
-/// Returns the event "two voters again" if `etcd` on `node` has two voters. Only the node that was the sole voter emits it, because only
-/// that node has emitted [`reason::ALONE`]. `was_sole` is true if the agent knows that from this boot. Otherwise the node's stored events
-/// show it.
+/// Returns the event "two voters again" if `etcd` on `node` has two voters. Only the node that was the sole voter emits it.
+///
+/// `was_sole` is true if the agent knows from this boot that the node was the sole voter. If it is false, the event is emitted only if the
+/// node's stored events contain an unfinished [`reason::ALONE`].
 pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<Told> {
     etcd.filter(|etcd| etcd.is_voter_with_leader() && etcd.is_redundant())?;
     let event = state(node, Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned());
@@ -265,7 +266,7 @@ mod tests {
         );
     }
 
-    /// Asserts that only the node that was the sole voter emits "two voters again", and only once for each time as the sole voter. The
+    /// Asserts that only the node that was the sole voter emits "two voters again", and only once after each period as the sole voter. The
     /// other node may observe two voters earlier or later.
     #[test]
     fn two_voters_are_told_of_once_by_the_node_that_was_alone() {
@@ -296,8 +297,8 @@ mod tests {
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
-    /// Asserts that a node emits "two voters again" without a stored event if the agent knows that the node was the sole voter. After days
-    /// of failed fencing, newer events may hide the stored one.
+    /// Asserts that a node emits "two voters again" without a stored event about its beginning, if the agent knows that the node was the
+    /// sole voter. After days of failed fencing, newer events may hide the stored one.
     #[test]
     fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -123,7 +123,8 @@ mod tests {
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     }
 
-    /// Asserts that a directory that takes the opened one's place gets no file. Pacemaker's user can replace the directory at any moment.
+    /// Asserts that no file is created in a directory that replaces the opened one at its path. Pacemaker's user can replace the directory
+    /// at any moment.
     #[test]
     fn another_directory_in_its_place_gets_nothing_of_what_was_begun() {
         let dir = tempfile::tempdir().unwrap();

@@ -67,15 +67,15 @@ pub(super) fn first_number(path: &Path) -> Option<u64> {
     serde_json::from_slice::<Event>(&line).ok().map(|event| event.number)
 }
 
-/// A reader that returns at each call the events that are new since the last call. The file may be replaced meanwhile, and its numbers
-/// may restart.
+/// A reader that returns at each call the events that are new since the last call. Between two calls, the file may be replaced, and the
+/// numbers of events may restart.
 #[derive(Clone, Debug)]
 pub struct Follower {
     seen: Option<Seen>,
 }
 
-/// The event that a [`Follower`] has read last. The cause is `None` if only the number is known. It is compared, too, because a line of
-/// another program may have the number of a later event.
+/// The event that a [`Follower`] has read last. Its cause is compared in addition to its number, because a line of another program may have
+/// the number of a later event. The cause is `None` if only the number is known.
 #[derive(Clone, Debug)]
 struct Seen {
     number: u64,
@@ -109,7 +109,7 @@ impl Follower {
     }
 
     /// Returns the events in `events` that come after the event that was read last. If that event is no longer stored, returns the events
-    /// with a greater number. If the numbers have restarted, returns all events.
+    /// with a greater number than that event's. If the numbers have restarted, returns all events.
     fn unseen(&self, mut events: Vec<Event>, newest: u64) -> Vec<Event> {
         let Some(seen) = &self.seen else { return events };
         match events.iter().rposition(|event| seen.is(event)) {
