@@ -96,9 +96,8 @@ fn write(line: &Line) {
 
 /// Syncs the journal to disk. The exit codes are ignored, because a journal in memory has nothing to sync.
 ///
-/// `journalctl --sync` alone is not enough. Before systemd 256 (Debian 12 has 252), it returns once the lines are in the
-/// journal's memory map. journald then syncs its file in a thread, and its next line cancels that. So the file system is synced
-/// as well.
+/// `journalctl --sync` alone is not enough. Before systemd 256 (Debian 12 has 252), it returns once the lines are in the journal's memory
+/// map. journald then syncs its file in a thread, and the next log line cancels this sync. So the file system is synced as well.
 fn sync(programs: &Programs) {
     for (program, arguments) in [("journalctl", &["--sync"][..]), ("sync", &["--file-system", JOURNAL])] {
         if let Err(error) = programs.run(program, arguments, SYNC_TIME) {

@@ -21,8 +21,8 @@ use crate::os::regular_file;
 const COPY_PREFIX: &str = "wal-tail-before-advance-";
 /// The number of copies of the WAL's end that are kept in a data dir.
 const COPIES: usize = 5;
-/// The alignment in bytes of the start of a copy of the WAL's end. So a copy includes some bytes before the changed ones, which
-/// help to read it.
+/// The alignment in bytes of the start of a copy of the WAL's end. A copy therefore begins before the changed bytes, which makes it easier
+/// to interpret.
 const PAGE: u64 = 4096;
 /// The greatest number of bytes that are copied from the WAL's end. etcd preallocates WAL files of 64 MiB.
 const LONGEST_TAIL: u64 = 128 * 1024 * 1024;

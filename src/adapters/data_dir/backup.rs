@@ -238,7 +238,7 @@ fn with_prefix(dir: &Dir, prefix: &str) -> Result<Vec<String>, Error> {
     Ok(names.filter(|name| name.starts_with(prefix)).collect())
 }
 
-/// Syncs a directory, because a rename or a new file is durable only then.
+/// Syncs a directory. Until this is done, a power cut may undo a rename or the creation of a file in it.
 pub(super) fn sync(dir: &Dir) -> Result<(), Error> {
     dir.sync().map_err(Error::io("syncing", dir.path()))
 }

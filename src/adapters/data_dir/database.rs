@@ -31,8 +31,8 @@ const LEAF: u16 = 0x02;
 const BRANCH: u16 = 0x01;
 /// The flag of an element of a leaf page that holds a bucket.
 const BUCKET: u32 = 0x01;
-/// The greatest size of a page with its overflow pages, in bytes. etcd creates none of nearly this size on the way to the wanted
-/// keys.
+/// The greatest size of a page with its overflow pages, in bytes. In etcd's databases, the pages that lead to the wanted keys are much
+/// smaller.
 const MAX_PAGE: usize = 1 << 20;
 /// The greatest depth of a tree of pages. A deeper tree is circular.
 const MAX_DEPTH: u32 = 16;
@@ -57,8 +57,9 @@ pub(super) enum Applied {
 }
 
 impl Applied {
-    /// Returns why etcd cannot start from the database and a log that was compacted up to `snapshot_index`: the database has not applied
-    /// the log up to that index. Returns `None` if it has, and for an unreadable database, which proves nothing.
+    /// Returns why etcd cannot start from the database and a log that was compacted up to `snapshot_index`. The reason is that the database
+    /// has not applied the log up to that index. Returns `None` if it has applied the log so far. Also returns `None` for an unreadable
+    /// database, which proves nothing.
     pub(super) fn lack(self, snapshot_index: u64) -> Option<String> {
         let what = match self {
             Self::UpTo(index) if index < snapshot_index => format!("reaches only up to index {index}"),
@@ -69,7 +70,8 @@ impl Applied {
     }
 
     /// Returns the index up to which the database has applied the log, if it is above `last_index`, the index of the log's last entry; else
-    /// `None`. The log has then lost its end. etcd starts in any case, but does not apply new entries with the lost entries' indexes.
+    /// `None`. In the first case the log has lost its end. etcd starts nevertheless, but does not apply new entries that have the indexes
+    /// of the lost ones.
     pub(super) fn ahead_of(self, last_index: u64) -> Option<u64> {
         match self {
             Self::UpTo(index) if index > last_index => Some(index),

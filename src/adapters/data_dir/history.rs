@@ -37,21 +37,22 @@ pub(super) struct Whole {
     /// The index of a snapshot that the WAL records above the commit index; `None` if there is none. This member was receiving
     /// the snapshot from the leader when it stopped.
     pub(super) pending_snapshot: Option<u64>,
-    /// True if the log has an uncommitted removal of one of three or more voters. The removed member still counts as a voter
-    /// then.
+    /// True if the log has an uncommitted removal of one of three or more voters. Until that entry is committed, the removed member counts
+    /// as a voter.
     pub(super) may_remove: bool,
-    /// True if the WAL records every change of the voters in it as committed.
+    /// True if the WAL contains no change of the voters that it does not record as committed.
     pub(super) voters_are_committed: bool,
 }
 
 impl Whole {
-    /// Returns whether the data ends in an incomplete record or an unreadable newest snapshot, as a running etcd leaves it while
-    /// it writes.
+    /// Returns whether the data ends in an incomplete record or an unreadable newest snapshot. A running etcd leaves the data in this state
+    /// while it writes.
     pub(super) fn is_unfinished(&self) -> bool {
         self.torn.is_some() || self.unfinished.is_some()
     }
 
-    /// Returns the history of data that no etcd uses. An incomplete last record and an unreadable newest snapshot then count as damage.
+    /// Returns the history, for data that no etcd uses. In such data, an incomplete last record or an unreadable newest snapshot counts as
+    /// damage.
     pub(super) fn into_history(self) -> History {
         let mut history = self.history;
         history.damage.extend(self.torn.into_iter().chain(self.unfinished));
@@ -222,7 +223,8 @@ impl Log {
         Ok(())
     }
 
-    /// Adds an entry to the log. The entry replaces an earlier entry with its index, and all entries after that one.
+    /// Adds an entry to the log. If the log already has an entry with the same index, the new entry replaces that one and all entries after
+    /// it.
     fn take_entry(&mut self, entry: Entry, path: &std::path::Path) -> Result<(), Stop> {
         if entry.index <= self.start {
             return Ok(());

@@ -76,8 +76,8 @@ impl Keys {
         database::last_revision(&self.file).map(Option::unwrap_or_default).map_err(damaged(&self.database))
     }
 
-    /// Returns the record of the point where this data diverged from the other node's data, which the cluster uses; `None` if there is
-    /// none. The record was saved when this data was given up.
+    /// Returns the record of the point where this data diverged from the other node's data; `None` if there is no such record. The agent
+    /// wrote the record when it gave this data up for the other node's data.
     pub fn noted(&self) -> Option<&KeptHistory> {
         self.noted.as_ref()
     }

@@ -52,7 +52,7 @@ pub(super) struct Files {
 /// The directory `member/snap`, with its `.snap` files and the database.
 #[derive(Debug)]
 pub(super) struct SnapDir {
-    /// The opened directory `member/snap`; `None` if it is missing, so that there is neither a snapshot nor a database.
+    /// The opened directory `member/snap`. `None` if it is missing, which means that there is neither a snapshot nor a database.
     dir: Option<Arc<Dir>>,
     /// The path of each `.snap` file, and the file itself if it was opened when it was listed. An open file can be read even
     /// after etcd has purged it.
@@ -197,8 +197,9 @@ fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<Fil
     names.into_iter().enumerate().map(open).collect()
 }
 
-/// Returns the state of a data dir without WAL files, which was never used or is damaged. A failed first start of etcd leaves a database
-/// without entries: etcd creates the database before it knows whether it can join, and the WAL last.
+/// Returns the state of a data dir without WAL files: blank if it was never used, else broken. A failed first start of etcd leaves a
+/// database without entries, and such a data dir counts as blank. etcd creates the database before it knows whether it can join, and the
+/// WAL last.
 fn without_wal(
     member: &Dir,
     wal_names: &[OsString],

@@ -18,7 +18,7 @@ use crate::os::regular_file::is_irregular;
 
 /// Returns the path of the first file of the data dir that a process holds locked; `None` if there is none.
 ///
-/// It does not take etcd's own kind of lock, because an etcd that starts at this moment would then fail.
+/// Takes no lock of the kind that etcd takes, because an etcd that starts at this moment would fail.
 pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
     for place in files(dir)? {
         let file = match place.dir.or_irregular(&place.name) {

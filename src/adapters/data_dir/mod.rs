@@ -98,16 +98,16 @@ pub fn revision(dir: &Path) -> Option<u64> {
     database::described(&snap).revision
 }
 
-/// Returns whether the WAL in `dir` records every change of the voters in it as committed. A removal of a voter that is not committed may
-/// be in this WAL alone. The peer's own log then lacks it, so the peer may vote and continue without this WAL's changes. No etcd may have
-/// the data open.
+/// Returns whether the WAL in `dir` contains no change of the voters that it does not record as committed. An uncommitted removal of a
+/// voter may be in this WAL alone. If the peer's log lacks the removal, the peer may vote and continue without this WAL's changes. No etcd
+/// may have the data open.
 pub fn voters_are_committed(dir: &Path) -> Result<bool, Error> {
     let reading = read_closely(dir)?;
     Ok(matches!(reading, Some(Reading::Whole(whole)) if whole.voters_are_committed && whole.pending_snapshot.is_none()))
 }
 
-/// Returns the point where the data at `path` diverged from the other node's data, which the cluster uses; `None` if it is not recorded.
-/// The data at `path` was given up.
+/// Returns the record of the point where the given-up data at `path` diverged from the other node's data, which the cluster uses. Returns
+/// `None` if there is no such record.
 pub fn kept_history(path: &Path) -> Option<KeptHistory> {
     let dir = layout::open(path.parent()?).ok()??;
     let history = layout::below(&dir, path.file_name()?).ok()??;

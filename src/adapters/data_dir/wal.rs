@@ -213,8 +213,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads `wanted` bytes, or fewer at the end of the file. The memory grows with the bytes that exist, so that a wrong length
-    /// costs none.
+    /// Reads `wanted` bytes, or fewer at the end of the file. Allocates memory only for bytes that exist, so that a wrong length field
+    /// costs no memory.
     fn read(&mut self, wanted: u64) -> Result<Vec<u8>, Stop> {
         let mut bytes = Vec::with_capacity(usize::try_from(wanted).unwrap_or(FIRST_CHUNK).min(FIRST_CHUNK));
         let read = (&mut self.input.source).take(wanted).read_to_end(&mut bytes);
@@ -222,8 +222,8 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Returns the [`Stop`] for a record that reaches past the end of its file. Only in the last file is that an incomplete
-    /// write; in any other file it is damage.
+    /// Returns the [`Stop`] for a record that reaches past the end of its file. In the last file, this is an incomplete write; in any other
+    /// file it is damage.
     fn incomplete(&self, what: &str) -> Stop {
         if self.is_last() { Stop::Torn(self.torn(what)) } else { Stop::Damaged(self.place(what)) }
     }

@@ -63,9 +63,9 @@ pub struct Answer {
     pub no_permission: Option<Box<NoPermission>>,
     /// The member's ids, term and applied index if it has no leader; else `None`.
     pub leaderless: Option<Raft>,
-    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth refuses the request for
-    /// the state, the program sends a linearizable read instead, and the field is true if that read timed out. It also times out on an
-    /// etcd without a leader.
+    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth refuses the request for the state, the program
+    /// sends a linearizable read instead, and the field is true if that read timed out. Such a read also times out on an etcd without a
+    /// leader.
     pub is_too_late: bool,
 }
 
@@ -118,7 +118,7 @@ async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
     }
 }
 
-/// Has the leader at `endpoint` hand over to member `to`.
+/// Asks the leader at `endpoint` to hand its leadership over to the member `to`.
 pub async fn move_leader(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -177,8 +177,8 @@ pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
-/// Has etcd commit one more entry to its log, by a request for the list of alarms, which goes through Raft. A full database refuses every
-/// write, even of a lease, but not this request.
+/// Makes etcd commit one more entry to its log. For this, requests the list of alarms, which goes through Raft. A full database refuses
+/// every write, even of a lease, but not this request.
 pub async fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         client.alarm(AlarmAction::Get, AlarmType::None, None).await.map(drop)
@@ -287,8 +287,8 @@ pub(super) fn too_late(endpoint: &Endpoint, timeout: Duration) -> Error {
     Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }
 }
 
-/// Returns this program's error for an `error` of etcd-client. A refusal by auth has the user's name only if the client
-/// certificate can be read in time.
+/// Returns this program's error for an `error` of etcd-client. If etcd's auth refused the request, the error names the user, as far as the
+/// client certificate can be read in time.
 async fn failure(
     endpoint: &Endpoint,
     credentials: &Credentials,

@@ -56,11 +56,11 @@ pub const LIMIT: u64 = 1024 * 1024;
 const FORCE_KEY: &str = "force-new-cluster";
 const TOKEN_KEY: &str = "initial-cluster-token";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
-/// The settings that apply unless the operator or the manifest sets others. `pre-vote` is on by default since etcd 3.5: a member then stays
-/// in its term if it fails to win an election. So an unchanged term shows a vote proxy (`crate::adapters::etcd::peer`) that no other member
-/// was elected.
+/// The settings that apply unless the operator or the manifest sets others. With `pre-vote`, which is on by default since etcd 3.5, a
+/// member that fails to win an election stays in its term. An unchanged term therefore shows a vote proxy (`crate::adapters::etcd::peer`)
+/// that no other member was elected.
 const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000", "pre-vote=true"];
-/// The settings that etcd has in OpenShift's static pod, and which apply unless the manifest sets others.
+/// The settings of the etcd in OpenShift's static pod. They apply unless the manifest sets others.
 const OPENSHIFT_DEFAULTS: &[&str] =
     &["metrics=extensive", "initial-corrupt-check=true", "max-learners=1", "listen-metrics-urls=https://0.0.0.0:9978"];
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// Asserts that a new cluster gets its own token. With etcd's default token, a new cluster at the same address would have the ids of
-    /// the earlier cluster, and would wait until it reached the earlier cluster's log position.
+    /// the earlier cluster. A member of the new cluster would then wait until it reached the earlier cluster's log position.
     #[test]
     fn a_cluster_that_begins_has_a_token_of_its_own() {
         assert!(render(&settings(), &RunMode::Bootstrap).contains("initial-cluster-token: \"tandem-1-2\"\n"));

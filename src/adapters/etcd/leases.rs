@@ -7,7 +7,7 @@ use etcd_client::{Client, GetOptions, LeaseTimeToLiveOptions};
 
 use super::client::{self, Credentials, Endpoint, Error};
 
-/// The number of keys that one request asks for. Requests ask for keys without values, which are short.
+/// The number of keys that one request asks for. The requests ask for no values, and keys are short.
 const PAGE: i64 = 1000;
 /// The text that is shown in place of keys that etcd's auth does not let this program read.
 const HIDDEN: &str = "(not to be read)";
@@ -45,7 +45,7 @@ pub struct Lease {
 }
 
 impl Own {
-    /// Returns whether the last part of `key` makes it a key of `node`. A key without the prefix never is one.
+    /// Returns whether the last part of `key` makes it a key of `node`. A key without the prefix is never a key of `node`.
     fn is_by_name(&self, key: &[u8]) -> bool {
         let last = key.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         self.is_below(key) && self.mark != Mark::Value && last == self.node.as_bytes()

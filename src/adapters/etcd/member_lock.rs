@@ -10,8 +10,8 @@ use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 use super::client::{self, Credentials, Endpoint, Error};
 use super::members::{self, LOCK};
 
-/// The key with the last member that was removed. The key does not begin with [`LOCK`], because etcd's lock service counts every
-/// key that does.
+/// The key with the last member that was removed. The key must not begin with [`LOCK`], because etcd's lock service takes every key with
+/// that prefix for a claim to the lock.
 const REMOVED: &str = "tandem/member-removed";
 
 /// The outcome of an attempt to take the member-change lock.

@@ -3,7 +3,8 @@
 //! Some BMCs send header lines that begin with a blank, or have no colon. The client refuses such an answer as a whole, while
 //! curl and Python ignore the line. The filter is between TLS and the client, and does not change bodies.
 
-/// The length in bytes from which a line or a head passes the filter unchanged. The HTTP client has its own limit and error text for it.
+/// The length in bytes from which the filter passes a line or a head unchanged. The HTTP client refuses such a long line or head with its
+/// own error text.
 const LIMIT: usize = 64 * 1024;
 /// The headers that define the end of a body. The filter keeps them even if a blank precedes them.
 const FRAMING: [&[u8]; 2] = [b"content-length", b"transfer-encoding"];
@@ -31,7 +32,7 @@ pub(super) struct HeadFilter {
 }
 
 impl HeadFilter {
-    /// Resets the filter for the head of the next answer, because a request was sent.
+    /// Resets the filter for the head of the next answer. Called once a request was sent.
     pub(super) fn expect(&mut self) {
         *self = Self::default();
     }

@@ -72,7 +72,7 @@ fn parse_fingerprint(text: &str) -> Option<Fingerprint> {
     Some(bytes)
 }
 
-/// Reads the certificates of the PEM file `ssl_ca_file`. The error of a file without one names the file.
+/// Reads the certificates of the PEM file `ssl_ca_file`. If the file has no certificate, the error names the file.
 pub fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let cannot = |why: String| format!("ssl_ca_file {}: {why}", path.display());
     let found: Result<Vec<_>, _> =

@@ -115,9 +115,10 @@ struct User {
     others: BTreeMap<String, Value>,
 }
 
-/// The settings of a cluster that would make the client trust or reach another server. They are not supported.
+/// The settings in a kubeconfig's entry for a cluster with which the client would trust or reach another server. The client does not
+/// support them.
 const OF_A_CLUSTER: &[&str] = &["insecure-skip-tls-verify", "tls-server-name", "proxy-url"];
-/// The settings of a user that would make the client act as another user. They are not supported.
+/// The settings in a kubeconfig's entry for a user with which the client would act as another user. The client does not support them.
 const IN_ANOTHER_NAME: &[&str] = &["as", "as-uid", "as-groups", "as-user-extra"];
 
 /// Reads the kubeconfig file at `path`. The error text describes why the file cannot be used.

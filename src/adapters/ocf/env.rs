@@ -15,7 +15,7 @@ pub struct Env {
 }
 
 impl Env {
-    /// Reads the environment of this process. Skips variables that are not UTF-8, because no parameter is one.
+    /// Reads the environment of this process. Skips variables that are not UTF-8, because the agent needs none of them.
     pub fn from_process() -> Self {
         Self::from_pairs(
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
@@ -82,7 +82,7 @@ impl Env {
         hasher.finish()
     }
 
-    /// Returns the directory for files of resource agents that the next boot deletes.
+    /// Returns the directory in which resource agents keep files until the next boot.
     pub fn volatile_dir(&self) -> PathBuf {
         PathBuf::from(self.get("HA_RSCTMP").unwrap_or("/run/resource-agents"))
     }

@@ -25,7 +25,7 @@ const NODE_NAME: &str = "/metadata/annotations/remediation.medik8s.io~1node-name
 /// The JSON pointer to the annotation that pauses a machine health check, whatever its value is.
 const PAUSED: &str = "/metadata/annotations/cluster.x-k8s.io~1paused";
 
-/// The kind of an object that can reset a node, or that has nodes reset.
+/// The kind of an object that can reset a node, or that can create an object which does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     NodeHealthCheck,
@@ -128,8 +128,8 @@ impl Pair {
         Some(Remediation { is_paused, ..remediation(kind, check, nodes)? })
     }
 
-    /// Returns the remediation in progress if it is about one of the two nodes; else `None`. It is if it has the name of the node or of the
-    /// node's Machine, or an annotation with the node's name.
+    /// Returns the remediation in progress `object` if it is about one of the two nodes; else `None`. It is about a node if it has the name
+    /// of the node or of the node's Machine, or an annotation with the node's name.
     fn under_way(&self, kind: Kind, object: &Value) -> Option<Remediation> {
         let names = [text_at(object, "/metadata/name"), text_at(object, NODE_NAME)];
         let is_its = |known: &&Known| {

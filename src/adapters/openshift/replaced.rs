@@ -27,10 +27,10 @@ const HOST: &str = "/metadata/annotations/metal3.io~1BareMetalHost";
 /// The prefixes of the names of a node's certificates. As soon as there is a Node of that name, the etcd operator creates the certificates.
 const CERTIFICATES: [&str; 3] = ["etcd-peer-", "etcd-serving-", "etcd-serving-metrics-"];
 const JOBS_OF_A_NODE: [&str; 2] = ["tnf-auth-job-", "tnf-after-setup-job-"];
-/// The greatest number of times that the object at one path is saved and deleted. If another client then creates it anew, the object stays.
+/// The greatest number of times that the object at one path is saved and deleted. An object that another client recreates after that stays.
 const ROUNDS: usize = 2;
-/// The initial size in bytes of the buffer for an object. Most objects are smaller, so that the buffer does not grow and leave
-/// copies.
+/// The initial size in bytes of the buffer for an object. Most objects are smaller. A buffer that must grow leaves copies of the object in
+/// memory.
 const ROOM: usize = 64 * 1024;
 
 /// The objects of a node with a machine that is replaced, and the files to which they were saved.
@@ -189,8 +189,8 @@ impl Api {
         CERTIFICATES.iter().map(|name| format!("{SECRETS}{name}{}", self.node))
     }
 
-    /// Returns the API paths of the etcd operator's jobs for this node. The operator cuts the names of jobs of a node with a long name.
-    /// Such a job is recognised by the node in its pod template.
+    /// Returns the API paths of the etcd operator's jobs for this node. For a node with a long name, the operator shortens the names of the
+    /// jobs. Such a job is recognised by the node in its pod template.
     fn jobs(&self) -> Result<Vec<String>, Trouble> {
         let node = self.node.as_str();
         let is_its = |job: &Value, name: &str| {

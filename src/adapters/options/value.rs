@@ -34,7 +34,7 @@ impl OptionKind {
 }
 
 impl OptionRow {
-    /// Parses `text` as a value of this option. The error text has what to write instead.
+    /// Parses `text` as a value of this option. The error text names what to write instead.
     pub fn parse<T: TryFrom<OptionValue>>(&self, standard: Standard, text: &str) -> Result<T, String> {
         let value = self.typed(standard, text)?;
         // A number may be too large for its type, if the table permits it. No caller asks for a path as a number.

@@ -21,20 +21,20 @@ pub fn confirm_off(programs: &Programs, node: &str) -> Result<(), Error> {
     run(programs, "stonith_admin", &["--confirm", node])
 }
 
-/// Has Pacemaker fence `node` by a reboot, and waits for the result. The fencer finishes the reboot even if this process ends.
+/// Makes Pacemaker fence `node` by a reboot, and waits for the result. The fencer finishes the reboot even if this process ends.
 pub fn reboot(programs: &Programs, node: &str, limit: Duration) -> Result<(), Error> {
     let seconds = limit.as_secs().to_string();
     let args = ["--reboot", node, "--timeout", &seconds];
     run_within(programs, "stonith_admin", &args, limit + PATIENCE)
 }
 
-/// Has Pacemaker's fencer power `node` off, and waits until a fence agent has proved Off. The fencer finishes even if this process ends.
+/// Makes Pacemaker's fencer power `node` off, and waits until a fence agent has proved Off. The fencer finishes even if this process ends.
 pub fn fence(programs: &Programs, node: &str, limit: Duration) -> Result<(), Error> {
     let seconds = limit.as_secs().to_string();
     run_within(programs, "stonith_admin", &["--fence", node, "--timeout", &seconds], limit + PATIENCE)
 }
 
-/// Has Pacemaker's daemons forget `node`, which is no longer in the cluster. Does not wait until they have done so.
+/// Makes Pacemaker's daemons forget `node`, which is no longer in the cluster. Does not wait until they have done so.
 pub fn forget_node(programs: &Programs, node: &str) -> Result<(), Error> {
     run(programs, "crm_node", &["--force", "--remove", node])
 }

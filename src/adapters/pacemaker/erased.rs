@@ -16,7 +16,7 @@ pub fn has_record(programs: &Programs, node: &str) -> Result<bool, Error> {
     Ok(wishes::nodes_with(programs, RECORD)?.iter().any(|known| known == node))
 }
 
-/// Has Pacemaker's attribute manager write all its values to the CIB once more.
+/// Makes Pacemaker's attribute manager write all its values to the CIB once more.
 pub fn restore_record(programs: &Programs) -> Result<(), Error> {
     run(programs, "attrd_updater", &["--refresh"]).map(drop)
 }

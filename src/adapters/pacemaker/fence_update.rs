@@ -55,8 +55,8 @@ fn updated(device: &str, at: u64) -> String {
     )
 }
 
-/// Returns the XML of a change of `device`. It has the property with the time `at`, and the device with only its new values, in its
-/// enclosing elements.
+/// Returns the XML of a change of `device`. The change has the property with the time `at`, and the device with only its new values. The
+/// device is inside its enclosing elements, such as a group.
 fn change(cib: &str, device: &str, values: &[(&str, &str)], at: u64) -> Result<Zeroizing<String>, Error> {
     let document = Document::parse(cib).map_err(|error| Error::Parse(error.to_string()))?;
     let is_it = |node: &Node<'_, '_>| node.has_tag_name("primitive") && node.attribute("id") == Some(device);

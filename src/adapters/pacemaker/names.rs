@@ -30,7 +30,7 @@ fn names(programs: &Programs, scope: &str, name: impl Fn(Node<'_, '_>) -> Option
     found
 }
 
-/// Returns whether a shell takes `name` literally. Other names are not completed, because bash expands the words for completion.
+/// Returns whether a shell takes `name` literally. Other names are not offered for completion, because bash would expand them.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }

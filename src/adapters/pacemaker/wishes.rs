@@ -12,8 +12,8 @@ use super::{Error, run};
 use crate::adapters::command::Programs;
 use crate::decide::evidence::Others;
 
-/// Clears each request in `others`, such as `force_new_cluster`, that Pacemaker's attribute manager does not have. Its attribute in the CIB
-/// is left over from an earlier run. Queries the manager only if the CIB has a request.
+/// Clears each request in `others`, such as `force_new_cluster`, that Pacemaker's attribute manager does not have. Such a request in the
+/// CIB is left over from an earlier run of Pacemaker. Queries the manager only if the CIB has a request.
 pub(super) fn keep_live(programs: &Programs, others: Others, node: &str, peer: Option<&str>) -> Result<Others, Error> {
     keep(others, node, peer, |attribute| nodes_with(programs, attribute))
 }

@@ -2,7 +2,7 @@
 
 use crate::adapters::ocf::exit::REASON_LIMIT;
 
-/// The longest text of this agent in front of podman's error in an exit reason. The error must be shorter by its length.
+/// The longest text that this agent puts in front of podman's error in an exit reason. Its length reduces the space for the error.
 const LONGEST_FRAME: &str = "podman container inspect failed (125): ";
 /// The number of digits in the id of a container or layer.
 const ID_LENGTH: usize = 64;

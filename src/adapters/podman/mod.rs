@@ -21,7 +21,7 @@ use container_lock::ContainerLock;
 const LAST_LINES: &str = "200";
 /// The exit code of `podman inspect` for a container that does not exist.
 const NO_SUCH_CONTAINER: i32 = 125;
-/// The exit code of podman for a failure of its own. Its storage may then still have a container that podman does not list.
+/// The exit code of podman for a failure of its own. After such a failure, podman's storage may have a container that podman does not list.
 const PODMAN_FAILED: i32 = 125;
 /// The exit code of podman 3.0 after a race against systemd in which it did not find a new scope (rhbz#1972209). The next attempt finds
 /// it.

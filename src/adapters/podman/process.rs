@@ -129,8 +129,8 @@ pub fn a_pod_has_open(data_dir: &Path) -> bool {
 /// Finds the process of the container `id`, by the cgroup of each process. `pid` is the container's first process as podman reports it.
 /// Returns `Absent` if no process of the container is alive.
 ///
-/// Without a cgroup of the container, the process `pid` may be the container's if it has its own root directory. The result is then
-/// `NotAsked`.
+/// If the container has no cgroup of its own, and the process `pid` has its own root directory, the process may be the container's. In this
+/// case the result is `NotAsked`.
 pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     let inside = in_container(id);
     if let Some(first) = inside.iter().find(|inside| **inside == pid).or(inside.first()) {

@@ -23,7 +23,7 @@ use crate::os::uuid;
 
 /// The greatest number of a system's chassis that are read.
 const CHASSIS: usize = 4;
-/// The least duration of a TCP connection of which the first packet was lost. The kernel repeats the packet after a second (RFC 6298).
+/// The least time that a TCP connection takes if its first packet was lost. The kernel repeats the packet after a second (RFC 6298).
 const LOST_PACKET: Duration = Duration::from_millis(900);
 /// One BMC, reached through a client that logs in.
 #[derive(Debug)]

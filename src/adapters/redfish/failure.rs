@@ -39,7 +39,7 @@ pub enum FailureKind {
     ForeignRedirect,
     /// The configuration fits several systems, or the system is another one than the configured one.
     WrongSystem,
-    /// The BMC's complete list of systems has others, and lacks the configured one.
+    /// The BMC's complete list of systems has other systems, and lacks the configured one.
     NoSuchSystem,
 }
 

@@ -31,7 +31,7 @@ impl std::fmt::Display for Flag {
     }
 }
 
-/// Opens two sessions on one BMC, and checks in the second one how the BMC lists the first one. Deletes both.
+/// Opens two sessions on one BMC, and checks in the second one how the BMC lists the first one. Deletes both sessions.
 pub fn prove([one, other]: [&mut MarkBoard; 2]) -> Flag {
     let proven = look(one, other);
     one.lower();

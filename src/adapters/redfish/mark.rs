@@ -178,7 +178,7 @@ impl MarkBoard {
         self.client.address().place(&format!("{root}/{SESSIONS}"))
     }
 
-    /// Returns the location of the list of sessions that the service root names. It is for a BMC that does not use the standard's path.
+    /// Returns the location of the list of sessions that the service root names, for a BMC that does not use the standard's path.
     fn linked_sessions(&self) -> Result<Location, Failure> {
         let root = self.client.address().place(&self.login.redfish_uri)?;
         let document = self.client.within(self.read_limit).get(&root, &Credentials::None)?;
@@ -237,8 +237,8 @@ impl MarkBoard {
         Ok(marks)
     }
 
-    /// Returns all sessions by one request for an expanded list; `None` if the BMC does not support such a list. Reads all sessions anew,
-    /// because a list that shows this agent's own session also has all older sessions.
+    /// Returns all sessions by one request for an expanded list; `None` if the BMC does not support such a list. The list has each session
+    /// anew. If it shows this agent's own session, it also has all older sessions.
     fn expanded(&self, client: &Client, credentials: &Credentials) -> Result<Option<Vec<Member>>, Failure> {
         if !self.expands.get() {
             return Ok(None);

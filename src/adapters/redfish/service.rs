@@ -35,8 +35,8 @@ pub enum Way {
 #[derive(Clone, Debug)]
 pub struct Login {
     pub user: String,
-    /// The possible passwords, in the order in which they are tried. If there are several, each is refused at most once, because BMCs
-    /// lock accounts.
+    /// The possible passwords, in the order in which they are tried. If there are several, the agent does not send one again after a
+    /// refusal, because BMCs lock accounts.
     pub passwords: Vec<Secret>,
     pub method: LoginMethod,
     /// The way of logging in that this BMC accepted in an earlier action; `None` if that is unknown.

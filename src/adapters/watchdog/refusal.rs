@@ -13,9 +13,9 @@ pub(crate) struct Holder {
 /// The form in which the operator sets the device and the time-out: options or keys. An error text uses it to show what to type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// Options of the command line, as of `watchdog-mux`.
+    /// Options of the command line, such as those of `watchdog-mux`.
     Options,
-    /// Keys of a TOML file, as of `fencing-agent`.
+    /// Keys of a TOML file, such as those of `fencing-agent`.
     Keys,
 }
 

@@ -30,7 +30,7 @@ pub struct Change {
     pub key: Bytes,
     /// The revision that created the key; 0 if this change is a deletion.
     pub created: u64,
-    /// The number of writes of the key since its creation, with this one.
+    /// The number of writes of the key since its creation, including this one.
     pub version: u64,
     pub lease: i64,
     pub value: Bytes,
@@ -65,7 +65,7 @@ pub(in crate::adapters::data_dir) struct Walk<S> {
     /// element.
     left: Vec<Vec<u64>>,
     leaf: Leaf,
-    /// The size in bytes of the file minus all pages that have been read.
+    /// The number of bytes of the file that are not in any page read so far.
     unread: u64,
     /// The revision of the database's last compaction; 0 if there was none. Of the changes up to it, only the last one of each
     /// key is left.

@@ -77,8 +77,8 @@ fn whatever_fails_once_the_time_is_over_is_too_late() {
     assert!(late.is_too_late(), "{late}");
 }
 
-/// Asserts that a leader's log index is read after its member list. Otherwise a voter that was just added could seem to have all entries
-/// although the leader acknowledged more before it listed the voter.
+/// Asserts that a leader's log index is read after its member list. An older index could let a voter that was just added appear to have all
+/// entries, although the leader had acknowledged more entries before it listed the voter.
 #[test]
 fn the_index_of_who_leads_is_not_older_than_its_list() {
     let asked = |leader: u64| {

@@ -14,8 +14,8 @@ use super::wire::Outgoing;
 use crate::decide::evidence::Member;
 use crate::os::clock;
 
-/// The interval at which the removal of the dead member is proposed. It is repeated, because Raft drops a member change while it
-/// has others to apply.
+/// The interval at which the vote proxy proposes the removal of the dead member. It repeats the proposal, because Raft drops a member
+/// change while an earlier one is not yet applied.
 const PROPOSED: Duration = Duration::from_millis(50);
 /// The interval at which `/members` is polled while the vote proxy proposes the removal of the dead member.
 pub(super) const LOOKED: Duration = Duration::from_millis(20);

@@ -47,7 +47,7 @@ fn seen(http: &Http, patience: Duration) -> Result<SeatSeen, Error> {
     Ok(SeatSeen { cluster_id, version: http.version(patience)?, members })
 }
 
-/// The vote that a vote proxy casts in place of a dead member: the candidate, the dead member, and the term that the vote follows.
+/// The vote that a vote proxy casts in place of a dead member. The vote is for this node's etcd, in a later term than `term`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub cluster_id: u64,
@@ -127,18 +127,18 @@ impl std::fmt::Display for ProxyStep {
 pub struct GivenUp {
     pub step: ProxyStep,
     pub why: String,
-    /// True if a vote may have reached etcd. etcd may then have led, and have acknowledged writes that no other member has.
+    /// True if a vote may have reached etcd. In this case etcd may have led, and may have acknowledged writes that no other member has.
     pub voted: bool,
     /// etcd's term, if it differs from the term in the [`Wish`]; else `None`. The caller may try once more with this term, after a new
     /// proof that no other member was elected.
     pub moved_to: Option<u64>,
 }
 
-/// Casts the vote of the dead member `wish.dead` for `wish.me`, and has the dead member removed. Succeeds only once etcd no
-/// longer lists the dead member.
+/// Casts the vote of the dead member `wish.dead` for `wish.me`, and makes etcd remove the dead member. Succeeds only once etcd no longer
+/// lists the dead member.
 ///
-/// etcd persists the commit of the removal with the next write. If etcd is killed before a write is acknowledged, it may start
-/// with two voters again. It then needs another vote proxy or a forced new cluster. No acknowledged write is lost.
+/// etcd persists the commit of the removal with the next write. If etcd is killed before a write is acknowledged, it may start with two
+/// voters again. No acknowledged write is lost in this case, but etcd needs another vote proxy or a forced new cluster.
 pub fn vote_proxy(place: &Place, wish: &Wish, within: Duration) -> Result<Taken, GivenUp> {
     seat::take(place, wish, within, &mut |_| true)
 }

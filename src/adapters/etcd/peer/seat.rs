@@ -13,7 +13,7 @@ use super::{GivenUp, Place, ProxyStep, Taken, Wish};
 use crate::decide::evidence::Member;
 use crate::os::clock::Deadline;
 
-/// The interval at which a message is sent again that etcd has not answered.
+/// The interval at which the vote proxy repeats a message that etcd has not answered.
 const REPEATED: Duration = Duration::from_millis(100);
 /// The time for which `/members` is polled after etcd has closed a stream. etcd closes a member's streams just after it has removed the
 /// member from its list.
@@ -165,8 +165,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Returns an error unless etcd's term is the term in the [`Wish`]. From here on no other member can win, because the proxy receives
-    /// all of etcd's vote requests. An earlier election would have raised the term. The caller read the term before it announced its
+    /// Returns an error unless etcd's term is the term in the [`Wish`]. Any election in the meantime would have raised the term. From now
+    /// on no other member can win, because the proxy receives all of etcd's vote requests. The caller read the term before it announced its
     /// recovery in the CIB, and after the announcement no other node can run standalone.
     fn ask_term(&mut self) -> Result<(), String> {
         let question = Outgoing::new(kind::HEARTBEAT, STALE_TERM);
@@ -280,11 +280,11 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Returns whether every entry before the new leader's own first entry was checked for member changes. Requests entries that
-    /// the leader has not sent.
+    /// Returns whether every entry before the new leader's own first entry was checked for member changes. Requests entries that the leader
+    /// has not sent.
     ///
-    /// An uncommitted entry may be a member change. `/members` shows only applied changes, and the first acknowledgement would
-    /// commit the change. If it removes this node's own member, later acknowledged writes are lost.
+    /// An uncommitted entry may be a member change, and `/members` shows only applied changes. The first acknowledgement would commit the
+    /// change. If the change removes this node's own member, later acknowledged writes are lost.
     fn is_inspected(&mut self, message: &Message, last: u64) -> Result<bool, String> {
         let applied = if self.wish.applied == 0 { message.commit } else { self.wish.applied };
         let known = *self.inspected.get_or_insert(applied.min(message.commit));
@@ -315,8 +315,7 @@ impl<'a> Seat<'a> {
         Ok(true)
     }
 
-    /// Proposes the removal of the dead member, and answers the leader's messages until its member list no longer has the dead
-    /// member.
+    /// Proposes the removal of the dead member. Answers the leader's messages until the leader's member list no longer has the dead member.
     fn remove<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
     where
         'a: 'scope,
@@ -408,8 +407,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Posts a message within the whole time limit. Returns an error if etcd does not accept it, because the proxy cannot
-    /// continue without it.
+    /// Posts a message within the whole time limit. Returns an error if etcd does not accept it, because the proxy cannot continue without
+    /// that message.
     fn insist(&self, message: &Outgoing) -> Result<(), String> {
         self.post(message, self.deadline.budget())
     }

@@ -90,8 +90,9 @@ impl Outgoing {
     }
 }
 
-/// Returns the id for a member change. When etcd applies a change, it answers the waiting client request with the same id. etcd's own ids
-/// begin with the low 16 bits of a member's id. With those of the dead member, the id belongs to no request.
+/// Returns the id for a member change. When etcd applies a change, it answers the waiting client request with the same id. The ids of an
+/// etcd's own requests begin with the low 16 bits of its member id. This id begins with those of the dead member, so no request of a live
+/// member has it.
 fn request_id(dead: u64, request: u64) -> u64 {
     dead << 48 | request & ((1 << 48) - 1)
 }

@@ -42,7 +42,7 @@ pub(super) enum Form {
     Plain,
     /// The name, with the prefix `experimental-` up to etcd 3.5. etcd 3.7 and later do not know the name with the prefix.
     Experimental,
-    /// The name `experimental-`, followed by `old`, up to etcd 3.5. A feature gate from etcd 3.6 on.
+    /// Up to etcd 3.5, the name `experimental-` followed by `old`. From etcd 3.6 on, a feature gate.
     Gate {
         old: &'static str,
     },

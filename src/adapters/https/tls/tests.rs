@@ -44,7 +44,7 @@ fn what_pinning_cannot_help_is_not_said_to_be_pinned() {
     assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
 }
 
-/// Asserts the text for a certificate that is signed with a key on P-521, because rustls may change its error for that.
+/// Asserts the text for a certificate that is signed with a key on P-521, because a later rustls may have another error for such a key.
 #[test]
 fn a_signature_that_cannot_be_verified_can_be_pinned() {
     let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
@@ -68,7 +68,7 @@ fn a_signature_that_cannot_be_verified_can_be_pinned() {
     assert!(hopeless && said.contains("P-521") && said.ends_with(&pin) && !said.contains("ssl_ca_file"), "{said}");
 }
 
-/// Asserts the text for a refused handshake. A BMC refuses it if the BMC's key is of a kind that this client does not offer.
+/// Asserts the text for a refused handshake. A BMC refuses the handshake if the BMC's key is of a kind that this client does not offer.
 #[test]
 fn a_handshake_that_fails_names_the_kinds_of_key_and_the_way_without() {
     let error = rustls::Error::AlertReceived(AlertDescription::HandshakeFailure);

@@ -10,9 +10,9 @@ use crate::adapters::openshift::machines::fake_api::FakeApi;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Starts a fake API with a Secret of node2, and returns its URL and a channel with each request's line and body. It answers a PATCH with
-/// `status`, and each read with a new resource version. It refuses to show the Secret of node3, and the object in place of node4's Secret
-/// is another one.
+/// Starts a fake API with a Secret of node2, and returns its URL and a channel with each request's line and body. The API answers a PATCH
+/// with `status`, and each read with a new resource version. It refuses to show the Secret of node3. In place of node4's Secret it has
+/// another object.
 fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());

@@ -271,8 +271,8 @@ impl FakeApi {
         self.get(&Self::path(api, node))
     }
 
-    /// Acts once as the controllers of Kubernetes. Objects that are being deleted disappear, except Machines with a hook. With a
-    /// Machine its Node disappears.
+    /// Acts once as the controllers of Kubernetes. Objects that are being deleted disappear, except Machines with a hook. Together with a
+    /// Machine, its Node disappears.
     pub(crate) fn controller(&self) {
         let mut objects = locked(&self.objects);
         let mut nodes = Vec::new();

@@ -28,7 +28,7 @@ impl World {
         Self { fake_api, dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Creates a client for node2, as another process would.
+    /// Creates a new client for node2, like one in another process.
     fn api(&self) -> Api {
         Api::of(&for_server(&self.dir, &self.fake_api.server), "node2", "192.0.2.2".to_owned(), PATIENCE).unwrap()
     }

@@ -85,8 +85,7 @@ impl Double {
     }
 }
 
-/// Serves one connection. The caller serves one connection after the other, because the client first tries a plain TCP
-/// connection.
+/// Serves one connection. The client first opens a plain TCP connection and then another one, so the caller serves one after the other.
 fn serve(socket: TcpStream, script: Script, log: &Mutex<Vec<String>>) {
     socket.set_nonblocking(true).unwrap();
     super::runtime().block_on(async {
