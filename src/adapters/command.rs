@@ -146,9 +146,9 @@ impl Programs {
         self.finish(program, child, input, limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// Runs a program as [`run_with_input`](Self::run_with_input) does, and keeps its standard input open while `goes_on` returns true.
-    /// After each call of `goes_on` the program gets an empty line. Only this process has the other end of that pipe, so the kernel closes
-    /// the input when this process ends for any reason.
+    /// Runs a program as [`run_with_input`](Self::run_with_input) does. Keeps the program's standard input open while `goes_on` returns
+    /// true, and writes an empty line to it after each such call. The input is a pipe of which only this process has the other end. So the
+    /// kernel closes it when this process ends for any reason.
     pub fn run_with_held_input<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -307,7 +307,8 @@ fn drain(pipe: Option<impl Read + Send + 'static>, room: &Room) -> Option<Reader
 }
 
 /// Returns the output that was read. Waits for the end of the pipe until `patience` at most, because a process that the program left
-/// running (conmon, an ssh agent) may hold the pipe open forever. The program's own output arrives before that.
+/// running (conmon, an ssh agent) may hold the pipe open forever. The program's own output is in the pipe already, because the program has
+/// ended.
 fn collect(reader: Option<Reader>, patience: Deadline) -> Zeroizing<Vec<u8>> {
     let Some(reader) = reader else { return Zeroizing::default() };
     while !reader.thread.is_finished() && !patience.has_passed() {

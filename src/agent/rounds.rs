@@ -131,8 +131,8 @@ impl Rounds<'_> {
         round.acting = self.context.deadline.elapsed().saturating_sub(began);
     }
 
-    /// Ends an action that leaves the rest of its work to the next action. In a recovery, it counts such actions. After several of them, an
-    /// action begins the recovery again only with enough time left to finish it.
+    /// Ends an action that leaves the rest of its work to the next action. In a recovery, counts such actions. After several of them, an
+    /// action continues the recovery only with enough time left to finish it.
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,
@@ -275,8 +275,8 @@ mod tests {
         assert!(!others.iter().any(finds_all_well));
     }
 
-    /// Asserts that an irrelevant notification ends without an observation, because a promotable clone gets two of them before the one
-    /// after fencing.
+    /// Asserts that an irrelevant notification ends without an observation, because a promotable clone gets two such notifications before
+    /// the one after fencing.
     #[test]
     fn a_notification_from_which_nothing_follows_is_answered_without_a_look() {
         let looks = |moment, operation| {

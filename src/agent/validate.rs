@@ -26,8 +26,8 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     addresses(context)
 }
 
-/// Checks that the data dir could be renamed for a backup before a join. A start only logs the error, so that an etcd that ran before is
-/// restarted.
+/// Checks that the data dir could be renamed for a backup before a join. A start only logs the error, because an etcd that ran with this
+/// data dir before must start again.
 pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
     data_dir::mounted_member(data_dir).map_or(Ok(()), |member| {
         Err(Invalid::here(format!(

@@ -132,7 +132,7 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
 }
 
 /// Saves the bytes that the new record may overwrite: from the start of the last record's page to the last byte that is not zero. Returns
-/// the copy's path, and whether the new record overwrites any of these bytes. The copy is synced only in that case.
+/// the copy's path, and whether the new record overwrites any of these bytes. The copy is synced only if it does.
 fn keep_copy(dir: &Path, file: &mut File, end: &WalOffset) -> Result<(PathBuf, bool), Error> {
     let start = end.offset - end.offset % PAGE;
     let mut tail = Vec::new();

@@ -196,7 +196,7 @@ pub(super) fn next_name(dir: &Dir, prefix: &str, label: &str) -> Result<String, 
 }
 
 /// Deletes the oldest entries of `dir` with names that [`next_name`] made from `prefix`. Keeps the newest `keep` of them, and the one named
-/// `made`. A failure is only logged, because the requested change is complete.
+/// `made`. A failure is only logged, because the caller's own change has already been made.
 pub(super) fn prune(dir: &Dir, prefix: &str, keep: usize, made: &str) {
     if let Err(error) = try_prune(dir, prefix, keep, Some(made)) {
         log::warn!("old backups cannot be deleted: {error}");

@@ -39,8 +39,8 @@ const MAX_DEPTH: u32 = 16;
 /// The greatest number of keys that are read. A cluster has far fewer members, so a larger tree is circular.
 const MAX_KEYS: usize = 10_000;
 const MAX_PAGES: u32 = 10_000;
-/// The greatest number of bytes that are collected as keys and values. Elements may share bytes, so a small file can claim any
-/// amount of values.
+/// The greatest number of bytes that are collected as keys and values. Several elements may refer to the same bytes, so that even a small
+/// file can have any amount of values.
 const MAX_BYTES: usize = 16 << 20;
 /// The greatest number of bytes that are read from one database.
 const MAX_READ: u64 = 256 << 20;

@@ -19,7 +19,7 @@ use crate::os::beneath::Dir;
 const FRAME: u64 = 8;
 /// The smallest unit in bytes that a disk writes. etcd uses it, too, to recognise an incomplete write.
 const SECTOR: u64 = 512;
-/// The record length in bytes from which etcd 3.4 does not start. Later versions treat such a record at the end of the log as
+/// The length in bytes from which on a WAL record keeps etcd 3.4 from starting. Later versions treat such a record at the end of the log as
 /// incomplete.
 const LONGEST_OF_3_4: u64 = 10 * 1024 * 1024;
 /// The greatest number of bytes that are allocated before any is read, so that a wrong length field costs no memory.

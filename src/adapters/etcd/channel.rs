@@ -31,8 +31,8 @@ impl Tls {
     }
 }
 
-/// A builder of connections to etcd, with TLS or, if `None`, without. etcd-client's own TLS options accept authorities, but no
-/// verifier.
+/// A builder of connections to etcd, with these TLS settings; `None` for connections without TLS. etcd-client's own TLS options accept
+/// authorities, but no verifier.
 pub(super) struct Builder(pub(super) Option<Tls>);
 
 impl BalancedChannelBuilder for Builder {

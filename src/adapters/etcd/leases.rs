@@ -108,7 +108,7 @@ async fn of_node(mut client: Client, own: &Own) -> Result<Vec<Lease>, etcd_clien
     Ok(found)
 }
 
-/// Reads all keys that are attached to the lease `id`. `key` is one of them, which is returned if auth hides the others.
+/// Reads all keys that are attached to the lease `id`. `key` is one of these keys. It is returned even if auth hides the others.
 async fn whole(client: &mut Client, own: &Own, id: i64, key: &[u8]) -> Result<Lease, etcd_client::Error> {
     let mut lease = Lease { id, own: Vec::new(), others: Vec::new() };
     let keys = match client.lease_time_to_live(id, Some(LeaseTimeToLiveOptions::new().with_keys())).await {

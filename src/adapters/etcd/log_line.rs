@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(most_telling(log).as_deref(), Some("discovery failed: member count is unequal"));
     }
 
-    /// Asserts that the line of a removal explains more than the last line. The log is that of an etcd 3.5 that learnt of its
-    /// removal from its peer.
+    /// Asserts that [`most_telling`] returns the line about a removal and not the last line. The log is that of an etcd 3.5 that learnt of
+    /// its removal from its peer.
     #[test]
     fn a_removal_beats_how_etcd_ends_after_it() {
         let log = "{\"level\":\"warn\",\"msg\":\"server error\",\"error\":\"the member has been permanently removed from the cluster\"}\n\

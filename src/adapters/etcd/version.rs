@@ -17,8 +17,8 @@ impl Version {
     }
 }
 
-/// A defect of etcd that affects clusters of two members, with the first release of each minor version that does not have it. A
-/// minor version that is not listed never had the defect, or has no fix. The source is etcd's CHANGELOG-3.4 to 3.6.
+/// A defect of etcd that affects clusters of two members. Each minor version is listed with its first release without the defect. A minor
+/// version that is not listed never had the defect, or has no fix. The source is etcd's CHANGELOG-3.4 to 3.6.
 struct Defect {
     what: &'static str,
     fixed: &'static [Version],

@@ -252,8 +252,8 @@ impl Authorities {
 const BUNDLES: &[&str] =
     &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-/// Returns whether rustls refused a server's certificate only because it is an authority's certificate. rustls has checked its dates
-/// before.
+/// Returns whether rustls refused a server's certificate only because it is an authority's certificate. rustls has already checked the
+/// certificate's dates.
 pub(crate) fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(reason) if is_authority(reason))
 }

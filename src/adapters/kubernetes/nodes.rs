@@ -90,8 +90,8 @@ pub(crate) fn read(access: &Access, name: &str, patience: Duration) -> Result<Op
     }
 }
 
-/// Reads the Node `name`, and the resource version from which a watch shows each later change. The version is that of a list with this
-/// Node. A server that has discarded its history would refuse the Node's own version.
+/// Reads the Node `name`, and the resource version from which a watch shows each later change. The version is that of the answer, which is
+/// a list with this Node. A server that has discarded its history would refuse the Node's own, older version.
 pub(crate) fn begin(access: &Access, name: &str, patience: Duration) -> Result<(Option<Node>, String), Failure> {
     let agent = api::agent(access, patience).map_err(Failure::None)?;
     let path = format!("{NODES}?fieldSelector=metadata.name%3D{}", encoded(name));

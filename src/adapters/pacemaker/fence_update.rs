@@ -46,7 +46,8 @@ pub fn set(programs: &Programs, device: &str, values: &[(&str, &str)]) -> Result
 }
 
 /// Returns the XML of the property [`FENCING_UPDATED`], which precedes the device in the change. Pacemaker's controller logs only the first
-/// change in the CIB, so it logs this property and no password. The value differs each time, because an equal value is no change.
+/// change in the CIB, so it logs this property and no password. The value differs each time, because the property would otherwise not
+/// change.
 fn updated(device: &str, at: u64) -> String {
     let (id, name) = (SET, FENCING_UPDATED);
     let device = escape(device);

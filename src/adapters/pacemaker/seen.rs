@@ -63,8 +63,8 @@ pub struct Instance {
     pub agent: String,
     /// The nodes where the resource is active. Empty if it is active nowhere.
     pub nodes: Vec<String>,
-    /// The role of the resource: `Started`, `Stopped`, `Promoted` or `Unpromoted`. The words of older versions are translated. `pending`
-    /// has words such as `Starting`.
+    /// The role of the resource: `Started`, `Stopped`, `Promoted` or `Unpromoted`. The words of older versions are translated. The field
+    /// `pending` has words such as `Starting`.
     pub role: String,
     pub target_role: Option<String>,
     pub active: bool,

@@ -96,8 +96,8 @@ impl Bmc {
         Ok(found.system)
     }
 
-    /// Returns whether the BMC was unreachable until now: the last connection had to repeat its first packet. Makes a second connection to
-    /// exclude a BMC that delays every connection.
+    /// Returns true if the last connection had to repeat its first packet, which means that the BMC was unreachable until now. Makes a
+    /// second connection to exclude a BMC that delays every connection.
     pub fn has_just_come_back(&self) -> bool {
         let waited = || self.service.client().waited() >= LOST_PACKET;
         if !waited() {

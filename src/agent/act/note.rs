@@ -27,7 +27,7 @@ pub(super) fn write(context: &Context, note: &DurableState) -> Result<(), Error>
     Ok(())
 }
 
-/// Returns the newest revision of this node's data. Queries a running etcd, because etcd may be writing to its database.
+/// Returns the newest revision of this node's data. If etcd runs, queries it, because it may be writing to its database.
 fn newest_revision(context: &Context) -> Option<u64> {
     match data_dir::is_open(context.data_dir()) {
         Ok(false) => data_dir::revision(context.data_dir()),

@@ -4,8 +4,8 @@ use super::image;
 use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
 
-/// Applies changed parameters to a running etcd. If the kernel refuses a new OOM score, only logs that: a restarted etcd would get the old
-/// score, too.
+/// Applies changed parameters to a running etcd. If the kernel refuses a new OOM score, only logs the error, because a restarted etcd would
+/// get the old score, too.
 pub fn reload(context: &Context) {
     let Some(process) = process::remembered(&context.process_path) else { return };
     image::prepare(context);

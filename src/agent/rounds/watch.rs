@@ -62,7 +62,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Adds the action to the count of those that left a recovery to the next action, if `because` is that reason.
+    /// Adds the action to the count of those that left a recovery to the next action, if the plan's reason `because` shows that it did so.
     pub(super) fn answered(&self, because: &Reason) {
         isolated("postponed", || self.count_postponed(because));
     }

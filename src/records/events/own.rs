@@ -122,8 +122,8 @@ pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> 
 
 /// Returns the event "two voters again" if `etcd` on `node` has two voters. Only the node that was the sole voter emits it.
 ///
-/// `was_sole` is true if the agent knows from this boot that the node was the sole voter. If it is false, the event is emitted only if the
-/// node's stored events contain an unfinished [`reason::ALONE`].
+/// `was_sole` is true if the agent knows from this boot that the node was the sole voter. If it is false, the node's stored events decide:
+/// the newest of [`reason::ALONE`] and [`reason::REDUNDANT`] must be the former.
 pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<Told> {
     etcd.filter(|etcd| etcd.is_voter_with_leader() && etcd.is_redundant())?;
     let event = state(node, Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned());

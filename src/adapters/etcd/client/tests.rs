@@ -94,8 +94,8 @@ fn the_index_of_who_leads_is_not_older_than_its_list() {
     assert_eq!((index, questions), (1, vec!["Status".to_owned(), "MemberList".to_owned()]), "who follows");
 }
 
-/// Asserts that a time-out of the read after a refusal by auth is reported. To a client that auth refuses, an etcd without a
-/// leader and a slow etcd look the same.
+/// Asserts that a time-out is reported for the read that follows a refusal by auth. To a client that auth refuses, an etcd without a leader
+/// and a slow etcd look the same.
 #[test]
 fn one_that_refuses_us_and_is_late_with_a_read_is_too_late() {
     let asked = |read: Reply| {

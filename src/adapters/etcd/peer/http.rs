@@ -192,8 +192,8 @@ impl Http {
 }
 
 /// Returns a TLS configuration that trusts only the CA file, and presents the certificate of `credentials`, which is etcd's own peer
-/// certificate. etcd compares a client's certificate with the address of the connection. Here that is this node's own address, for which
-/// the certificate is valid.
+/// certificate. etcd compares a client's certificate with the address of the connection. Here that address is this node's own one, for
+/// which the certificate is valid.
 fn tls(url: &str, credentials: &Credentials) -> Result<TlsConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = pem::certificates(&credentials.trusted_ca_file)?;

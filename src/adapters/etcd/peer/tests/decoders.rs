@@ -149,7 +149,8 @@ fn heartbeats_of_the_connection_are_passed_over() {
     assert_eq!(end.kind(), std::io::ErrorKind::UnexpectedEof);
 }
 
-/// Asserts that a removal is encoded as etcd 3.5 encodes it. A test that decodes its own encoding would not find a mistake in both.
+/// Asserts that a removal is encoded as etcd 3.5 encodes it. Decoding the test's own encoding would not show a mistake that the encoder and
+/// the decoder share.
 #[test]
 fn a_removal_is_what_etcd_reads() {
     let removal = Outgoing { from: 0xb, to: 0xa, ..Outgoing::removal_of(0xb, 5) };
