@@ -24,9 +24,9 @@ const FILE_MODE: u32 = 0o640;
 pub struct Settings {
     /// The name in front of each line, such as `podman-etcd(etcd)`.
     pub tag: String,
-    /// The least severe level of which lines go to stderr. Pacemaker copies an agent's stderr to its own log.
+    /// The least severe level that is logged to stderr. Pacemaker copies an agent's stderr to its own log.
     pub stderr: LevelFilter,
-    /// The least severe level of which lines go to syslog and to the file.
+    /// The least severe level that is logged to syslog and to the file.
     pub syslog: LevelFilter,
     /// The file to which Pacemaker asks its agents to append (`HA_LOGFILE`); `None` if there is none.
     pub file: Option<std::path::PathBuf>,

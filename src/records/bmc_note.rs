@@ -58,11 +58,12 @@ pub struct BmcNote {
     pub fingerprint: Option<String>,
     /// The BMC's clock (the `Date` header of its answers) minus this node's clock, in seconds.
     pub clock_ahead: Option<i64>,
-    /// The milliseconds from the reset to the proof that the system was off, in the last fencing by this node; `None` if there was none.
+    /// The milliseconds from the reset to the proof that the system was off, in the last fencing by this node; `None` before the first
+    /// fencing.
     pub millis_to_off: Option<u64>,
-    /// The time at which the last fencing proved the system off, in milliseconds since 1970; `None` if there was none.
+    /// The time at which the last fencing proved the system off, in milliseconds since 1970; `None` before the first fencing.
     pub off_at_millis: Option<u64>,
-    /// The time at which the system reported On after the last fencing, in milliseconds since 1970; `None` if it did not.
+    /// The time at which the system reported On after the last fencing, in milliseconds since 1970; `None` if it has not reported On since.
     pub on_at_millis: Option<u64>,
     /// This node's last fencing of the system by `off` or `reboot`.
     #[serde(skip_serializing_if = "Option::is_none")]

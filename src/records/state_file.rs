@@ -15,7 +15,7 @@ use crate::os::directory;
 
 /// The greatest size in bytes of a file that is read in a directory to which other programs write.
 pub const SMALL: u64 = 64 * 1024;
-/// The greatest size in bytes of any other file that is read.
+/// The greatest size in bytes of a file that is read in a directory to which only this program writes.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Returns the path of the file in which the agent of `resource` stores facts until the next reboot.

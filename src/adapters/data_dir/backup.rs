@@ -66,7 +66,7 @@ fn move_to(dir: &Path, prefix: &str, prepare: impl FnOnce(&Dir)) -> Result<Optio
     Ok(Some(backup))
 }
 
-/// Returns the error of a failed rename of `member`. It has the remedy if `member` is a mount point or on another file system.
+/// Returns the error of a failed rename of `member`. The error names the remedy if `member` is a mount point or on another file system.
 fn not_renamed(dir: &Path, member: &Path, source: io::Error) -> Error {
     match source.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EBUSY | Errno::EXDEV) => Error::Mounted { dir: dir.to_owned(), member: member.to_owned(), source },

@@ -317,7 +317,7 @@ impl<S: Read + Seek> Database<S> {
         child.map_or(Ok(None), |child| self.find(child, key, depth + 1))
     }
 
-    /// Reads `length` bytes at offset `at`. Returns an error before it allocates memory if the file ends earlier.
+    /// Reads `length` bytes at offset `at`. If the file ends earlier, returns an error without allocating memory for the bytes.
     fn read_at(&mut self, at: u64, length: usize) -> Result<Vec<u8>, Fault> {
         if at.checked_add(length as u64).is_none_or(|end| end > self.length) {
             return Err(Fault::Format);

@@ -72,8 +72,8 @@ pub(super) fn directory(dir: &Path, part: &str) -> Result<Option<(Dir, Vec<OsStr
     }
 }
 
-/// Returns whether a process has `file` locked as etcd does. etcd locks WAL files with an open-file-description lock, or with
-/// flock if the kernel lacks these. etcd locks the database with flock.
+/// Returns whether a process has `file` locked as etcd does. etcd locks WAL files with an open-file-description lock, or with flock if the
+/// kernel lacks such locks. etcd locks the database with flock.
 fn is_locked(file: File) -> std::io::Result<bool> {
     if ofd_lock::is_taken(&file)? {
         return Ok(true);

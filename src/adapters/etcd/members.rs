@@ -18,7 +18,7 @@ pub const LOCK: &str = "tandem/member-change/";
 const FOR_THE_LIST: Duration = Duration::from_millis(500);
 /// tonic's error text for a request that timed out. tonic's timer may end a moment before this program's.
 const EXPIRED: &str = "Timeout expired";
-/// etcd's text for the alarm that a member's data differs from the others'.
+/// etcd's text for the alarm that a member's data differs from that of other members.
 const CORRUPT: &str = "alarm:CORRUPT";
 const NO_SPACE: &str = "alarm:NOSPACE";
 

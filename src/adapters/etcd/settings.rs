@@ -43,7 +43,7 @@ pub enum Error {
     Ours(String),
     #[error("{name}={value} is not {wanted}")]
     Value { name: String, value: String, wanted: String },
-    /// Each setting is valid, but they contradict each other. The text describes the contradiction and what to change.
+    /// Each setting is valid by itself, but the settings contradict each other. The text describes the contradiction and what to change.
     #[error("{0}")]
     Together(String),
 }

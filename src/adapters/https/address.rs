@@ -7,7 +7,7 @@ use rustls_pki_types::ServerName;
 
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
-/// The port of an HTTPS URL that names none.
+/// The port of an HTTPS URL that names no port.
 pub const HTTPS_PORT: u16 = 443;
 
 /// The address of a BMC: its host and port. The options `ip` and `ipport` of the fence agent configure it.
@@ -100,7 +100,7 @@ impl Address {
         self.follow(&root, uri.trim())
     }
 
-    /// Returns the location that `link` leads to, if it was found in the resource at `from`. Refuses a link to another host or without
+    /// Returns the location to which `link` leads. The link was found in the resource at `from`. Refuses a link to another host or without
     /// TLS.
     pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         let link = link.split_once('#').map_or(link, |(before, _)| before);

@@ -21,7 +21,7 @@ pub fn end(der: &[u8]) -> Option<u64> {
     u64::try_from(certificate.validity().not_after.timestamp()).ok()
 }
 
-/// Returns the certificate that the BMC showed last; `None` if no handshake has reached that point.
+/// Returns the certificate that the BMC showed last; `None` if it has shown none yet.
 pub(crate) fn certificate(shown: &Shown) -> Option<Certificate> {
     let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
     let der = shown.as_ref()?;

@@ -84,8 +84,8 @@ impl Complaint {
             || self.words.iter().any(|words| asks(words, quirks::PATIENCE_IN_WORDS))
     }
 
-    /// Returns in one line the text of the first message, and the hint for it in [`quirks::MESSAGES`]. It is empty if there are no
-    /// messages.
+    /// Returns one line with the text of the first message, and the hint for that message in [`quirks::MESSAGES`]. The line is empty if
+    /// there are no messages.
     pub fn sentence(&self) -> String {
         let words = self.words.first().map_or("", |words| words.trim()).trim_end_matches('.');
         let id = self.ids.first().map_or("", String::as_str);

@@ -31,7 +31,7 @@ pub enum FailureKind {
     Disliked,
     /// The BMC requires the header `If-Match`, or the resource has changed since its value was read.
     Precondition,
-    /// The BMC refused the request for any other reason.
+    /// The BMC refused the request for a reason that no other kind covers.
     Refused,
     /// The answer is not valid Redfish: HTML, broken JSON, or wrong types.
     Garbled,

@@ -63,8 +63,8 @@ pub struct MarkBoard {
 pub struct Marks {
     /// True if the list has the session by which this agent announces a reset.
     pub ours: bool,
-    /// True if the BMC shows the `Context` of this agent's session. False also if no other session is in the list, because the agent then
-    /// does not check this.
+    /// True if the BMC is known to show the `Context` of this agent's session. The agent checks this only if the list has another session,
+    /// too.
     pub keeps_context: bool,
     pub others: Vec<OtherSession>,
     /// The paths of sessions that this agent has requested without an answer.

@@ -16,7 +16,7 @@ use crate::os::secret::Secret;
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     token: Secret,
-    /// The location of the session, where it is deleted in the end; `None` if the BMC did not name it.
+    /// The location of the session, to which its deletion is sent; `None` if the BMC did not name it.
     pub(super) place: Option<Location>,
 }
 

@@ -95,8 +95,8 @@ impl Objects {
         ("200 OK", json!({ "items": items }).to_string())
     }
 
-    /// Deletes the object at `path`. An object with a finalizer only gets a deletion timestamp. A request is refused unless it
-    /// asks that a job's pods are deleted, too.
+    /// Deletes the object at `path`. An object with a finalizer only gets a deletion timestamp. Refuses a request that does not ask for the
+    /// deletion of dependent objects, such as the pods of a job.
     fn delete(&mut self, path: &str, body: &str) -> (&'static str, String) {
         let options: Value = serde_json::from_str(body).unwrap();
         if options["propagationPolicy"] != "Background" {

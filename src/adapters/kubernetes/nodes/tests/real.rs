@@ -305,7 +305,7 @@ fn refuses(server: &Server, stand_in: &StandIn) {
     }
 }
 
-/// Asserts that [`list`] returns all Nodes, even if there are more than one request asks for.
+/// Asserts that [`list`] returns all Nodes, even if one request is not enough for them.
 fn pages(server: &Server) {
     for at in 0..120 {
         server.put(&format!("n{at}"));
