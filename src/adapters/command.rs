@@ -306,9 +306,8 @@ fn drain(pipe: Option<impl Read + Send + 'static>, room: &Room) -> Option<Reader
     })
 }
 
-/// Returns the output that was read. Waits for the end of the pipe until `patience` at most, because a process that the program left
-/// running (conmon, an ssh agent) may hold the pipe open forever. The program's own output is in the pipe already, because the program has
-/// ended.
+/// Returns the output that was read. Waits for the end of the pipe until `patience` at most. A process that the program left running
+/// (conmon, an ssh agent) may hold the pipe open forever. The program's own output is in the pipe already, because the program has ended.
 fn collect(reader: Option<Reader>, patience: Deadline) -> Zeroizing<Vec<u8>> {
     let Some(reader) = reader else { return Zeroizing::default() };
     while !reader.thread.is_finished() && !patience.has_passed() {

@@ -217,8 +217,8 @@ pub(crate) fn lockers(number: u64) -> Vec<i32> {
     table.lines().filter_map(|line| locker(line, number)).collect()
 }
 
-/// Returns the process number in a line of `/proc/locks` such as `1: FLOCK ADVISORY WRITE 1234 fe:01:5678 0 EOF`; `None` if the line is
-/// about another inode than `number`. In the line of a waiting process, the second field is an arrow.
+/// Returns the process number in a line of `/proc/locks`; `None` if the line is about another inode than `number`. Such a line is `1: FLOCK
+/// ADVISORY WRITE 1234 fe:01:5678 0 EOF`. In the line of a waiting process, the second field is an arrow.
 fn locker(line: &str, number: u64) -> Option<i32> {
     let mut fields = line.split_whitespace().skip(1).skip_while(|field| *field == "->").skip(3);
     let pid = fields.next()?.parse().ok()?;

@@ -69,9 +69,9 @@ impl Applied {
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
 
-    /// Returns the index up to which the database has applied the log, if it is above `last_index`, the index of the log's last entry; else
-    /// `None`. In the first case the log has lost its end. etcd starts nevertheless, but does not apply new entries that have the indexes
-    /// of the lost ones.
+    /// Returns the index up to which the database has applied the log, if that index is above `last_index`; else `None`. `last_index` is
+    /// the index of the log's last entry, so such a log has lost its end. etcd starts nevertheless, but does not apply new entries that
+    /// have the indexes of the lost ones.
     pub(super) fn ahead_of(self, last_index: u64) -> Option<u64> {
         match self {
             Self::UpTo(index) if index > last_index => Some(index),

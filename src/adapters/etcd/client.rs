@@ -63,9 +63,10 @@ pub struct Answer {
     pub no_permission: Option<Box<NoPermission>>,
     /// The member's ids, term and applied index if it has no leader; else `None`.
     pub leaderless: Option<Raft>,
-    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth refuses the request for the state, the program
-    /// sends a linearizable read instead, and the field is true if that read timed out. Such a read also times out on an etcd without a
-    /// leader.
+    /// True if etcd accepted the connection and then did not answer in time.
+    ///
+    /// If etcd's auth refuses the request for the state, the program sends a linearizable read instead. In that case the field is true if
+    /// the read timed out. Such a read also times out on an etcd without a leader.
     pub is_too_late: bool,
 }
 

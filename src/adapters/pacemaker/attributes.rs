@@ -61,8 +61,8 @@ pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
 /// The transient node attribute of a node on which the next stop of etcd is the first half of a restart.
 pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
 
-/// The value of [`FENCE_WAIT`] in seconds. A live voter needs less time to fence this node, although it must wait for the token time-out,
-/// the delay of its fence device, and the reset.
+/// The value of [`FENCE_WAIT`] in seconds. A live voter needs less time to fence this node, including the token time-out, the delay of its
+/// fence device, and the reset.
 pub const FENCE_WAIT_SECONDS: u64 = 30;
 
 /// Publishes the description of the data of `node` ([`RECORD`]), in one write.

@@ -13,8 +13,8 @@ use crate::records::image_versions;
 
 /// Version of etcd that is assumed if an image does not report one. It is the supported release with the fewest settings.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
-/// Time limit of an image pull while etcd runs, or can start from its last container's image. It is short for two reasons: no other action
-/// of this agent runs during a pull, and the peer takes no writes while this member is down.
+/// Time limit of an image pull while etcd runs, or can start from its last container's image. It is short, because no other action of this
+/// agent runs during a pull. Also, the peer takes no writes while this member is down.
 const PULLS_BRIEFLY: Duration = Duration::from_secs(8);
 
 /// Container image that is on this node.

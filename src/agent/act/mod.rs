@@ -139,8 +139,8 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     }
 }
 
-/// Publishes this node's record about its data. If no etcd has the data open, adds the database's last revision. A record that claims the
-/// right to run standalone is published without the revision, because reading it would delay a recovery that waits for the record.
+/// Publishes this node's record about its data. If no etcd has the data open, adds the database's last revision. Omits the revision from a
+/// record that claims the right to run standalone, because a recovery waits for this record.
 fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     let mut record = record.clone();
     let is_at_rest = || data_dir::is_open(context.data_dir()).is_ok_and(|is_open| !is_open);

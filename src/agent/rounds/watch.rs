@@ -62,7 +62,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Adds the action to the count of those that left a recovery to the next action, if the plan's reason `because` shows that it did so.
+    /// Counts the action if it left a recovery to the next action. `because` is the reason of the action's last plan.
     pub(super) fn answered(&self, because: &Reason) {
         isolated("postponed", || self.count_postponed(because));
     }

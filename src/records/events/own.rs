@@ -297,8 +297,8 @@ mod tests {
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
-    /// Asserts that a node emits "two voters again" without a stored event about its beginning, if the agent knows that the node was the
-    /// sole voter. After days of failed fencing, newer events may hide the stored one.
+    /// Asserts that a node emits "two voters again" if the agent knows that the node was the sole voter. It does so even without a stored
+    /// event about that. After days of failed fencing, newer events may hide the stored one.
     #[test]
     fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -77,8 +77,8 @@ fn whatever_fails_once_the_time_is_over_is_too_late() {
     assert!(late.is_too_late(), "{late}");
 }
 
-/// Asserts that a leader's log index is read after its member list. An older index could let a voter that was just added appear to have all
-/// entries, although the leader had acknowledged more entries before it listed the voter.
+/// Asserts that a leader's log index is read after its member list. Before a leader lists a new voter, it may acknowledge more entries.
+/// With an older index, the new voter could appear to have all entries.
 #[test]
 fn the_index_of_who_leads_is_not_older_than_its_list() {
     let asked = |leader: u64| {

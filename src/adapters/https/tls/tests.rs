@@ -44,7 +44,7 @@ fn what_pinning_cannot_help_is_not_said_to_be_pinned() {
     assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
 }
 
-/// Asserts the text for a certificate that is signed with a key on P-521, because a later rustls may have another error for such a key.
+/// Asserts the text for a certificate that is signed with a key on P-521. The error of a later rustls may be another one.
 #[test]
 fn a_signature_that_cannot_be_verified_can_be_pinned() {
     let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();

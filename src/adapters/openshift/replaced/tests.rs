@@ -173,8 +173,7 @@ fn with_a_second_writer_it_ends_too() {
     assert_eq!((deleted, world.of("node2").len()), (ROUNDS, 1));
 }
 
-/// Asserts that no object of the new machine is deleted, whenever it joins, although its objects have the same names as those of the old
-/// machine.
+/// Asserts that no object of the new machine is deleted, whenever it joins. Its objects have the same names as those of the old machine.
 #[test]
 fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
     for comes_after in 0..16 {
