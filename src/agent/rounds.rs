@@ -191,8 +191,8 @@ fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Dura
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
-/// Returns the exit reason of an action that is out of time. If the last decision was a refusal, the reason is only the refusal, which ends
-/// with the command to type. Pacemaker cuts off a longer reason.
+/// Returns the exit reason of an action that is out of time. If the last decision was a refusal, the reason is only the refusal's short
+/// form, which begins with the command to type. Pacemaker keeps only the first 127 bytes of a reason.
 fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
         return because.short();

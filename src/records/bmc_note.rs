@@ -31,7 +31,7 @@ pub struct BmcNote {
     pub address: String,
     /// The system's path at the BMC, or its name in the device's configuration if the system was not found.
     pub system: String,
-    /// The time of the monitor; 0 if this file is only from a fencing, before the device's first monitor.
+    /// The time of the monitor; 0 if a fencing wrote this file before the device's first monitor.
     pub at: u64,
     /// The duration of the monitor in milliseconds.
     pub millis: u64,

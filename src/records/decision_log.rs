@@ -60,8 +60,8 @@ impl Entry {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
-    /// Computes the plan anew from the recorded evidence. An earlier build of the agent wrote no names of nodes into some effects. If the
-    /// recorded plan lacks such a name, the new plan is returned without it, too.
+    /// Computes the plan anew from the recorded evidence. An earlier build of the agent did not write some fields of effects. If the
+    /// recorded plan lacks such a field, the new plan is returned without it, too.
     pub fn decide_again(&self) -> Plan {
         let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
         // That build also did not name the voter that a forced cluster removes before the force.

@@ -57,8 +57,8 @@ pub(super) enum Applied {
 }
 
 impl Applied {
-    /// Returns why etcd cannot start from the database and a log that was compacted up to `snapshot_index`. The reason is that the database
-    /// has not applied the log up to that index. Returns `None` if it has applied the log so far. Also returns `None` for an unreadable
+    /// Returns why etcd cannot start from the database and a log that was compacted up to `snapshot_index`: the database has not applied
+    /// the log up to that index. Returns `None` if the database has applied the log that far. Also returns `None` for an unreadable
     /// database, which proves nothing.
     pub(super) fn lack(self, snapshot_index: u64) -> Option<String> {
         let what = match self {

@@ -37,7 +37,7 @@ pub(super) struct Whole {
     /// The index of a snapshot that the WAL records above the commit index; `None` if there is none. This member was receiving
     /// the snapshot from the leader when it stopped.
     pub(super) pending_snapshot: Option<u64>,
-    /// True if the log has an uncommitted removal of one of three or more voters. Until that entry is committed, the removed member counts
+    /// True if the log has an uncommitted removal of one of three or more voters. Until the removal is committed, the removed member counts
     /// as a voter.
     pub(super) may_remove: bool,
     /// True if the WAL contains no change of the voters that it does not record as committed.

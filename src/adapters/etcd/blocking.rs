@@ -237,7 +237,8 @@ pub fn last_removal(
     answered(endpoint, None, member_lock::last_removal(endpoint, credentials, timeout))
 }
 
-/// Runs the request `question` to its end, and returns its result. `answer` is any value of that type, which the result replaces.
+/// Runs the request `question` to its end, and returns its result. `answer` is any value of the result's type, and is replaced by the
+/// result.
 fn answered<T: Send>(
     endpoint: &Endpoint,
     mut answer: T,

@@ -17,7 +17,7 @@ const LARGEST_ANSWER: usize = 64 << 20;
 /// The first key in etcd's order of keys.
 const FIRST: &[u8] = &[0];
 
-/// A key of etcd, with its value and its revisions at the revision as of which keys are read.
+/// A key of etcd, with its value, revisions and lease. All are as of the revision at which the keys are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
     pub key: &'a [u8],

@@ -128,7 +128,7 @@ impl Pair {
         Some(Remediation { is_paused, ..remediation(kind, check, nodes)? })
     }
 
-    /// Returns the remediation in progress `object` if it is about one of the two nodes; else `None`. It is about a node if it has the name
+    /// Returns `object`, a remediation in progress, if it is about one of the two nodes; else `None`. It is about a node if it has the name
     /// of the node or of the node's Machine, or an annotation with the node's name.
     fn under_way(&self, kind: Kind, object: &Value) -> Option<Remediation> {
         let names = [text_at(object, "/metadata/name"), text_at(object, NODE_NAME)];

@@ -12,7 +12,7 @@ const PREFIX: &str = "snapshot-";
 const SUFFIX: &str = ".db";
 
 /// Copies the database of the data dir `aside`, which was moved away for a join, to the directory for backups. Keeps only the newest
-/// copies, as many as the parameter `max_backups` allows backups. A failure does not prevent the join.
+/// copies, as many as the parameter `max_backup_snapshots` allows. A failure does not prevent the join.
 pub(super) fn keep(context: &Context, aside: &Path) {
     let (keep, location) = (context.params.max_backups, &context.params.backup_location);
     if keep == 0 {

@@ -37,7 +37,7 @@ pub enum Repeat<'a> {
     /// An event is never appended if the file has one with the same cause, because the cause happens only once.
     Never,
     /// The event is about a lasting state. It is dropped if the node's file already has an event with the same cause from the last `within`
-    /// milliseconds. It is appended nevertheless if the node had an event with one of the reasons in `ends` since then.
+    /// milliseconds. It is appended nevertheless if, after that event, the node had one with one of the reasons in `ends`.
     Until { ends: &'a [&'a str], within: u64 },
     /// The event is about the end of a state. The field is the reason of the node's event about the state's beginning. The event is
     /// appended only if that other event is newer than the last event about an end.

@@ -24,7 +24,7 @@ const A_DAY: u64 = 24 * 60 * 60 * 1000;
 type Told = (Event, Repeat<'static>);
 
 /// Returns the event about an `effect` that was performed on `node`; `None` if the effect needs no event. The event about a sole voter is
-/// an error, unless the cluster `is_new`, because a new cluster begins with one voter.
+/// an error, unless `is_new` is true, because a new cluster begins with one voter.
 pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) -> Option<Told> {
     let told =
         |kind, reason, message, ends| (state(node, kind, reason, message), Repeat::Until { ends, within: ONE_CHANGE });
@@ -123,7 +123,7 @@ pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> 
 /// Returns the event "two voters again" if `etcd` on `node` has two voters. Only the node that was the sole voter emits it.
 ///
 /// `was_sole` is true if the agent knows from this boot that the node was the sole voter. If it is false, the node's stored events decide:
-/// the newest of [`reason::ALONE`] and [`reason::REDUNDANT`] must be the former.
+/// the newest [`reason::ALONE`] must be newer than the newest [`reason::REDUNDANT`].
 pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<Told> {
     etcd.filter(|etcd| etcd.is_voter_with_leader() && etcd.is_redundant())?;
     let event = state(node, Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned());
@@ -297,8 +297,8 @@ mod tests {
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
-    /// Asserts that a node emits "two voters again" if the agent knows that the node was the sole voter. It does so even without a stored
-    /// event about that. After days of failed fencing, newer events may hide the stored one.
+    /// Asserts that a node emits "two voters again" if the agent knows that the node was the sole voter. No stored event needs to show
+    /// this, because newer events may hide such an event after days of failed fencing.
     #[test]
     fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
         let dir = tempfile::tempdir().unwrap();
