@@ -134,8 +134,8 @@ fn said<T: FromStr<Err = ()>>(cib: Node<'_, '_>, name: &str) -> Fact<T> {
     said.parse().map_or_else(|()| Fact::Unknown(said), Fact::Known)
 }
 
-/// Reads the description of a node's etcd data (`etcd_record`). An unreadable one counts as missing, so that the node's agent writes it
-/// anew.
+/// Reads the description of a node's etcd data (`etcd_record`). An unreadable description counts as missing, so that the node's agent
+/// writes it anew.
 fn record(state: Node<'_, '_>) -> Option<PublishedState> {
     json::from_text(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
 }

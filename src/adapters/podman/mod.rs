@@ -50,7 +50,7 @@ pub struct Inspected {
     /// The id of the container's image.
     #[serde(default)]
     pub image: String,
-    /// The name of the image that was given when the container was created.
+    /// The image name with which the container was created.
     #[serde(default)]
     pub image_name: String,
 }

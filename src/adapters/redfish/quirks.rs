@@ -211,7 +211,8 @@ pub fn reset_types(wish: ResetGoal) -> &'static [&'static str] {
     RESET_TYPES.iter().find(|(of, _)| *of == wish).map_or(&[], |(_, types)| types)
 }
 
-/// Returns whether a reset may be sent again after its answer was lost. It may if it leads to the same power state from every state.
+/// Returns whether a reset may be sent again after its answer was lost. This is the case if the reset leads to the same power state from
+/// every state.
 pub fn is_repeatable(reset_type: &str) -> bool {
     [ResetGoal::Off, ResetGoal::On].iter().any(|wish| reset_types(*wish).contains(&reset_type))
 }

@@ -108,14 +108,15 @@ fn make_directories(context: &Context) -> Result<(), Error> {
         .map_err(|source| Error::file(&data_dir.join(own_dir::NAME), source))
 }
 
-/// Returns whether the existing container can be started again. It can if a new one would have the same image and options and, on
-/// OpenShift, a manifest that differs only in its version. A container without this agent's label was made by the shell agent, and only its
-/// manifest is compared.
+/// Returns whether the existing container can be started again. This is the case if a new container would have the same image and options
+/// and, on OpenShift, a manifest that differs only in its version. A container without this agent's label was made by the shell agent, and
+/// only its manifest is compared.
 ///
-/// A container that podman reports as alive without a live process cannot be started, and is made anew.
+/// The result is false for a container that podman reports as alive without a live process. Such a container cannot be started, and is made
+/// anew.
 ///
-/// The result is false for a container that was made and never started, because podman was killed in between. The runtime may know such a
-/// container and refuse each start ("container with given ID already exists").
+/// The result is also false for a container that was made and never started, because podman was killed in between. The runtime may know
+/// such a container and refuse each start ("container with given ID already exists").
 fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
     if container.state.was_never_started() || container.is_stuck() {
         return false;

@@ -45,8 +45,8 @@ fn give_up(env: &Env, programs: &Programs) -> Result<(), String> {
     }
 }
 
-/// Returns whether a stop without valid parameters keeps this node's claim of the right to run standalone. It does if a start follows, if
-/// `restart_no_leave` is set, or if the peer's node is not in the membership.
+/// Returns whether a stop without valid parameters keeps this node's claim of the right to run standalone. The claim is kept if a start
+/// follows, if `restart_no_leave` is set, or if the peer's node is not in the membership.
 fn keeps_it(env: &Env, node: &str, cib: &Cib) -> bool {
     let restarts = env.notify().is_some_and(|notify| notify.start.contains(node));
     restarts || cib.others.restart_no_leave || matches!(cib.peer_machine(), PeerNode::Down | PeerNode::Lost)

@@ -20,7 +20,8 @@ pub struct Described {
     pub names: BTreeMap<u64, String>,
 }
 
-/// Reads what operators are shown of the database in the directory `snap`. The result is empty where the database cannot be read.
+/// Reads the part of the database in the directory `snap` that is shown to operators. The result is empty where the database cannot be
+/// read.
 pub(in crate::adapters::data_dir) fn described(snap: &Dir) -> Described {
     let Ok(Some(source)) = open(snap) else { return Described::default() };
     let Ok(mut database) = Database::of(source) else { return Described::default() };
