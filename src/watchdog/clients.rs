@@ -83,7 +83,7 @@ impl Clients {
     }
 }
 
-/// Returns the program at the other end of a connection. The kernel has recorded it when the program connected.
+/// Returns the program at the other end of a connection. The kernel recorded its process id and user when the program connected.
 fn peer_of(stream: &UnixStream) -> Peer {
     let found = getsockopt(stream, sockopt::PeerCredentials).ok();
     let name = found.and_then(|found| proc::name(found.pid())).unwrap_or_else(|| "unknown".to_owned());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The greatest number of clients that are served at the same time.
 pub(super) const MOST_CLIENTS: usize = 100;
-/// The last byte of a client that leaves cleanly. Closing the connection then does not end the feeding of the device.
+/// The last byte of a client that leaves cleanly. The end of a connection after this byte does not end the feeding of the device.
 pub(super) const LEAVES: u8 = b'V';
 
 /// The number of a client's connection. No other connection in the life of this process has the same.
@@ -131,8 +131,8 @@ impl Mux {
         outputs
     }
 
-    /// Returns the time until which the device is fed if no client sends a byte. Returns `None` without clients, because the device is then
-    /// fed without a limit.
+    /// Returns the time until which the device is fed if no client sends another byte. Returns `None` while no client is connected,
+    /// because the device is then fed without a limit.
     pub(super) fn fed_until(&self) -> Option<Duration> {
         if self.ended.is_some() {
             return Some(Duration::ZERO);
@@ -208,8 +208,8 @@ impl Mux {
         vec![log(Weight::Warning, waits)]
     }
 
-    /// Warns of clients that have been silent for five sixths of the allowed time. Ends the feeding if a client has been silent for all
-    /// of it.
+    /// Warns of clients that have been silent for five sixths of the allowed time. Ends the feeding if a client has been silent for the
+    /// whole allowed time.
     fn find_silent(&mut self, now: Duration) -> Vec<Output> {
         if self.ended.is_some() {
             return Vec::new();

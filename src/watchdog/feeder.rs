@@ -14,7 +14,7 @@ use crate::os::clock;
 
 /// The interval at which the device is fed.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
-/// The time for which the main loop waits until the feeding thread has disarmed the device.
+/// The longest time for which the main loop waits for the feeding thread to disarm the device.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The value of a deadline that never comes.
 const NEVER: u64 = u64::MAX;

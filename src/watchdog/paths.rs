@@ -21,7 +21,8 @@ impl Paths {
         self.dir.join("watchdog-mux.sock")
     }
 
-    /// Returns the path of a directory that exists while a client is connected. It also stays if a client has not left cleanly.
+    /// Returns the path of a directory that exists while a client is connected. It also remains if a client's connection ended without
+    /// `V`.
     pub(super) fn marker(&self) -> PathBuf {
         self.dir.join("watchdog-mux.active")
     }

@@ -119,8 +119,8 @@ fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     Ok(Server { paths, about, client_timeout: run.client_timeout, mux, clients, signals, feeder, chronicle, service })
 }
 
-/// Refuses to start if another multiplexer serves, or if a client has not left cleanly. Does not test the socket by a connection, because
-/// that would count as a client.
+/// Refuses to start if another multiplexer serves, or if a client of an earlier multiplexer has not left cleanly. Does not connect to the
+/// socket to find out, because that connection would count as a client.
 fn check_place(paths: &Paths) -> Result<(), Refusal> {
     if proc::listens_at(&paths.socket()) {
         return Err(Refusal::SocketTaken { socket: paths.socket() });

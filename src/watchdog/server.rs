@@ -19,7 +19,7 @@ use crate::adapters::chronicle::{Chronicle, Line, Weight};
 use crate::adapters::watchdog::About;
 use crate::os::{clock, daemon, notify, proc};
 
-/// The time since the last feeding from which the status shows the device as not fed.
+/// The longest time since the last feeding with which the state file still shows the device as fed.
 const LATE: Duration = Duration::from_secs(3);
 
 /// The main loop of the multiplexer, with everything that it uses.
@@ -85,7 +85,7 @@ impl Server {
         }
     }
 
-    /// Reports to the service manager that the multiplexer is ready. The state file has been written before.
+    /// Reports to the service manager that the multiplexer is ready. The state file must already be written.
     fn announce(&self) {
         let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
         if let Err(error) = sent {
@@ -93,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Waits until an input is ready, at most until the next second. If `is_deaf`, does not wait for new connections.
+    /// Waits until an input is ready, at most until the next second. With `is_deaf`, new connections do not count as an input.
     fn wait(&self, next_tick: Duration, is_deaf: bool) -> Ready {
         let left = next_tick.saturating_sub(now()) + Duration::from_millis(1);
         let timeout = PollTimeout::try_from(left.min(INTERVAL)).unwrap_or(PollTimeout::from(100_u8));
@@ -116,8 +116,8 @@ impl Server {
         }
     }
 
-    /// Collects the events from the inputs that are ready. The clients' bytes come first, because handling an event also checks for silent
-    /// clients.
+    /// Collects the events from the inputs that are ready. The clients' bytes come first. Handling an event ends the feeding if a client
+    /// seems silent for too long, so its new bytes must count before.
     fn events(&mut self, ready: &Ready, reported: &mut Reported) -> Vec<Event> {
         let mut events: Vec<Event> = ready.clients.iter().flat_map(|id| self.clients.read(*id)).collect();
         if ready.connections && !reported.is_deaf {

@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) clients: Vec<Served>,
 }
 
-/// A client of the multiplexer, as the state file has it.
+/// The entry of one client in the state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Served {
     pub(super) name: String,

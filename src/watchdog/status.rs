@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::paths::Paths;
 use super::state::{Served, State};
 
-/// The age from which a state file shows that its multiplexer is dead or hangs.
+/// The greatest age of a valid state file. An older one shows that its multiplexer is dead or hangs.
 const STALE: Duration = Duration::from_secs(5);
 
 /// The reason why the status of the multiplexer is not available.
@@ -67,7 +67,8 @@ impl Status {
         }
     }
 
-    /// Returns the status without a state file, if a client has not left cleanly: the device is not fed.
+    /// Returns the status for a machine with a marker but without a state file. The device is not fed, because a client has not left
+    /// cleanly and no multiplexer runs.
     fn of_marker(paths: &Paths) -> Self {
         let why = format!("no multiplexer runs, and {} is there: 'reboot'", paths.marker().display());
         Self {
