@@ -95,8 +95,8 @@ impl Config {
         Ok((raw.grpc.socket, raw.disable_file))
     }
 
-    /// Reads the configuration as [`Config::read`] does. If the list of members in a file or in the API is unreadable, `otherwise` may
-    /// return another list.
+    /// Reads the configuration as [`Config::read`] does. If the list of members in a file or in the API is unreadable, calls `otherwise`,
+    /// which returns another list or an error.
     pub(crate) fn read_with(
         file: &Path,
         environment: Environment,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::shell::state::{Datagrams, Member, State};
 use crate::os::clock;
 
-/// Age of a written state from which its agent counts as dead or hanging.
+/// The greatest age of a valid state. The agent of an older one counts as dead or hanging.
 const STALE: Duration = Duration::from_secs(5);
 /// The states of a member, in the order of their rows in the metrics.
 const STATES: [&str; 5] = ["alive", "suspect", "lost", "left", "unseen"];
@@ -215,7 +215,8 @@ fn count(total: u64) -> f64 {
     total as f64
 }
 
-/// Returns the seconds from `now` to `then`, which are negative if `then` is over. Both times are nanoseconds since boot.
+/// Returns the seconds from `now` to `then`. The result is negative if `then` is earlier than `now`. Both times are nanoseconds since
+/// boot.
 fn seconds_between(now: u64, then: u64) -> f64 {
     let ahead = Duration::from_nanos(then.saturating_sub(now)).as_secs_f64();
     ahead - Duration::from_nanos(now.saturating_sub(then)).as_secs_f64()

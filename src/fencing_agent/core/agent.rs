@@ -13,10 +13,9 @@ use super::swim::Swim;
 use super::timing::{FEW, Timing};
 use super::wire::{Datagram, MOST_ACCUSED, Message};
 
-/// The delay of a wake-up from which the agent assumes that this node itself was held up.
+/// The greatest delay of a wake-up that is not significant. After a longer delay, the agent assumes that this node itself was held up.
 const HELD_UP: Duration = Duration::from_millis(500);
-/// The age up to which a challenge counts as recent that this node has sent to a member without an answer. A challenge received from that
-/// member then causes no further challenge to it.
+/// The time after an unanswered challenge to a member during which a challenge from that member causes no further challenge to it.
 const JUST_ASKED: Duration = Duration::from_millis(100);
 /// The longest time until the agent wakes up without an event.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -249,8 +248,8 @@ impl Agent {
         self.next.entry(name.clone()).and_modify(|at| *at = turn.max(*at));
     }
 
-    /// Challenges immediately a member from which a challenge has come, if the member has answered none for a while. The connection to it
-    /// evidently works again.
+    /// Challenges the member `from` immediately, because a challenge from it has arrived: the connection to it evidently works again. Does
+    /// so only if `from` has answered no challenge for two intervals, and was not challenged within [`JUST_ASKED`].
     fn challenge_back(&mut self, now: Duration, from: &Name) {
         let is_old = self.contacts.newest(from).is_none_or(|contact| contact + self.timing.challenge * 2 <= now);
         let is_asked = self.contacts.pending(from).is_some_and(|sent| sent + JUST_ASKED > now);
@@ -304,16 +303,16 @@ impl Agent {
         }
     }
 
-    /// Returns whether this node's answer to a challenge from `name` also contains a challenge to `name`. It does if that challenge would
-    /// be due within half an interval. With several networks it never does, because each network is challenged separately.
+    /// Returns whether this node's answer to a challenge from `name` also contains a challenge to `name`. It does if the next challenge to
+    /// `name` would be due within half an interval. With several networks it never does, because each network is challenged separately.
     fn rides_along(&self, now: Duration, name: &Name) -> bool {
         let is_there = self.swim.roster.suspicion(name).is_none() && self.swim.roster.is_present(name);
         let is_due_soon = self.next.get(name).is_some_and(|at| *at <= now + self.timing.challenge / 2);
         self.contacts.networks() == 1 && is_there && is_due_soon
     }
 
-    /// Records a challenge that is sent to `name` now. Returns its nonce, the incarnation at which `name` is suspected, and the accused
-    /// members.
+    /// Records a challenge that is sent to `name` now. Returns its nonce, the incarnation at which `name` is suspected (`None` if it is
+    /// not), and the accused members.
     fn challenge_of(
         &mut self,
         now: Duration,
@@ -399,7 +398,7 @@ impl Agent {
     }
 }
 
-/// Shortens an interval by up to a tenth. Members that start together then do not stay in step.
+/// Shortens an interval by up to a tenth, so that members that start together do not challenge in step.
 fn a_little_sooner(interval: Duration, random: u64) -> Duration {
     interval.saturating_sub(interval / 1_000 * u32::try_from(random % 100).unwrap_or_default())
 }

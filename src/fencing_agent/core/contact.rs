@@ -85,8 +85,8 @@ impl Contacts {
         Some(sent)
     }
 
-    /// Returns the time of the newest contact with a member that counts for feeding the watchdog. The rule for networks decides whether
-    /// one or all networks must work.
+    /// Returns the time of the newest contact with the member `name`, as far as contact counts for feeding the watchdog. The configured
+    /// rule for networks decides whether one network or all networks must have contact.
     pub(crate) fn counted(&self, name: &str) -> Option<Duration> {
         self.by_rule(self.peers.get(name)?)
     }

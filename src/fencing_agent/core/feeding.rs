@@ -15,7 +15,8 @@ const RETRY: Duration = Duration::from_secs(10);
 /// The pause after the watchdog could not be opened, if an earlier agent left it running. It is short, because the watchdog will reset
 /// the machine.
 const RETRY_RUNNING: Duration = Duration::from_secs(1);
-/// The time after its start at which the agent warns that it has no quorum. It applies only if an earlier agent left the watchdog running.
+/// The time after the agent's start at which it warns that there is still no quorum. The warning only occurs if an earlier agent left the
+/// watchdog running.
 const WARNED_AFTER: Duration = Duration::from_secs(2);
 
 /// The state of the watchdog device.
@@ -57,7 +58,7 @@ pub(super) struct Feeding {
     is_ending: bool,
     has_ended: bool,
     reach: Option<Reach>,
-    /// The deadline that was last sent to the feeding thread; `None` before.
+    /// The deadline that was last sent to the feeding thread; `None` before the first one.
     given: Option<Duration>,
     api: Option<Duration>,
     api_asked: Option<Duration>,
@@ -288,8 +289,8 @@ impl Feeding {
         }
     }
 
-    /// Ends the agent once the watchdog is closed, or cannot be closed. Without a quorum the watchdog stays armed, and the agent does not
-    /// end.
+    /// Ends the agent if its end was requested. Disarms an open watchdog first, or leaves it armed if it has no magic close. Without a
+    /// quorum an open watchdog stays armed, and the agent does not end.
     fn end(&mut self, has_contact: bool, outputs: &mut Vec<Output>) {
         if !self.is_ending || self.has_ended {
             return;

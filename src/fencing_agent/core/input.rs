@@ -31,7 +31,7 @@ pub(crate) enum OnQuorumLoss {
 pub(crate) enum TieBreaker {
     /// The Kubernetes API. A node that reaches half of the members is fed while the API server answers its linearizable reads.
     Api,
-    /// No tie-breaker. A node that reaches only half of the members is then not fed.
+    /// No tie-breaker. A node that reaches exactly half of the members is not fed.
     #[default]
     None,
 }
@@ -78,14 +78,16 @@ pub(crate) struct Settings {
     pub(crate) timing: TimingOverrides,
     /// True if a worse health score of this node lengthens its probes (`timing.lifeguard`).
     pub(crate) lifeguard: bool,
-    /// The number of mean deviations of the round-trip time by which a probe waits longer than the mean (`timing.adaptive_threshold`).
+    /// The factor of the mean deviation in the waiting time of a probe (`timing.adaptive_threshold`). A probe waits for the mean
+    /// round-trip time plus this number of mean deviations.
     pub(crate) adaptive_threshold: u32,
 }
 
 /// An event for [`super::Agent::handle`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The time of [`super::Output::WakeAt`] has come. Any other time does no harm. The first event after `Agent::new` is this one.
+    /// The time of [`super::Output::WakeAt`] has come. A wake-up at another time does no harm. The first event after `Agent::new` is a
+    /// `Wake`.
     Wake,
     /// A datagram arrived on the network `network`, and the shell has opened its seal. The seal proves the sender's name `from`.
     Received { from: Name, network: usize, payload: Vec<u8> },

@@ -53,7 +53,7 @@ pub(crate) struct Change {
     pub(crate) at: Duration,
     /// The member that first reported this change.
     pub(crate) source: Name,
-    /// The time at which the member was lost. In a join, it is the time of the member's last loss, or `None`.
+    /// The time at which the member was lost. In a join, it is the time of the member's last loss, or `None` if it was never lost.
     pub(crate) lost_at: Option<Duration>,
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 /// The interval of reads from the API server while exactly half of the members are reachable.
 pub(crate) const API_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The number of reachable members with which a node is fed, for a list of members.
+/// The number of reachable members that a node needs so that its watchdog is fed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quorum {
     pub(crate) listed: usize,
     pub(crate) needed: usize,
-    /// Half of the listed members, if a tie-breaker may decide for a half; else `None`.
+    /// Half of the number of listed members; `None` if exactly half of the members never suffices, even with a tie-breaker.
     half: Option<usize>,
 }
 
@@ -23,8 +23,8 @@ impl Quorum {
         Self { listed, needed, half: has_halves.then_some(listed / 2) }
     }
 
-    /// Returns until when this node's contacts feed it. `others` has the time of the newest contact with each *other* member. This node
-    /// itself counts as a contact at `now`. No suspicion, health score or report of another node has any influence.
+    /// Returns until when this node's contacts feed its watchdog. `others` has the time of the newest contact with each *other* member.
+    /// This node itself counts as a contact at `now`. No suspicion, health score or report of another node has any influence.
     pub(crate) fn reach(
         &self,
         now: Duration,
@@ -81,8 +81,8 @@ impl Reach {
         self.by_quorum <= Some(now) && self.half > Some(now)
     }
 
-    /// Returns whether the API server must be read now. It must if half of the members are reachable and the contact with a quorum ends
-    /// within half a window.
+    /// Returns whether the API server must be read now. It must if at least half of the members are reachable, and the contact with a
+    /// quorum is lost or ends within half a window.
     pub(crate) fn wants_api(&self, now: Duration) -> bool {
         self.half > Some(now) && self.asks_from() <= Some(now)
     }

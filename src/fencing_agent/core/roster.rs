@@ -153,8 +153,8 @@ impl Roster {
         }
     }
 
-    /// Records that this node fails to reach the suspect `name` if the suspicion is older than `patience`. Does nothing if the suspect
-    /// has answered a challenge meanwhile.
+    /// Records that this node fails to reach the suspect `name`. Does nothing if the suspicion is not older than `patience`, or if the
+    /// suspect has answered a challenge since the suspicion began.
     pub(super) fn accuse_silent(&mut self, name: &str, now: Duration, patience: Duration, contacts: &Contacts) {
         let me = self.me.clone();
         if let Some(began) = self.suspicions.get(name).map(|found| found.began).filter(|began| *began + patience <= now)

@@ -7,14 +7,14 @@ use super::input::Name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MemberState {
-    /// Reachable, as far as the list shows. This node itself is always alive, unless `on_quorum_loss` `notify` has removed it from the
-    /// list.
+    /// Reachable, according to the list of members. This node itself is always alive, unless `on_quorum_loss` `notify` has removed it from
+    /// the list.
     Alive,
     /// Suspected, because a probe failed. The member still has time to refute the suspicion.
     Suspect,
     /// Declared lost, or removed because this node lost the quorum.
     Lost,
-    /// Left by a leave message, as when the agent is stopped.
+    /// Left by a leave message, which an agent sends when it is stopped.
     Left,
     /// Listed, but not heard of since this agent started.
     Unseen,

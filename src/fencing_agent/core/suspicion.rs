@@ -47,7 +47,8 @@ impl Suspicion {
     }
 }
 
-/// Returns the duration of a suspicion. It falls from `upper` without a confirmation to `lower` with `enough`, logarithmically.
+/// Returns the duration of a suspicion. Without confirmations it is `upper`. With each confirmation it falls logarithmically, down to
+/// `lower` after `enough` confirmations.
 fn lasts(confirmations: usize, enough: usize, (lower, upper): (Duration, Duration)) -> Duration {
     if confirmations >= enough {
         return lower;

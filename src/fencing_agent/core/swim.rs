@@ -19,7 +19,7 @@ use super::suspicion::Health;
 use super::swim_wire::{Codec, Id, Packet, third_party};
 use super::timing::Timing;
 
-/// The largest datagram in bytes, with its seal, that certainly fits into an Ethernet frame.
+/// The largest size of a datagram in bytes, including its seal. A datagram of this size fits into an Ethernet frame.
 const LARGEST: usize = 1_200;
 /// The number of members that probe on this node's behalf after its own probe failed. Each gossip message goes to the same number of
 /// members.
@@ -241,8 +241,8 @@ impl Swim {
         probe.is_answered |= is_answer;
     }
 
-    /// Handles a member's answer to a challenge that was sent at `sent`. The member is then present, and a probe of it that began before
-    /// counts as answered.
+    /// Handles a member's answer to a challenge that was sent at `sent`. The answer shows that the member is present. It also answers a
+    /// probe of the member that began before `sent`.
     pub(super) fn answered(
         &mut self,
         now: Duration,
@@ -343,7 +343,7 @@ impl Swim {
         }
     }
 
-    /// Ends the probe in progress. Returns it if it failed.
+    /// Ends the probe in progress. Returns the probe if it failed.
     fn finish_probe(&mut self) -> Option<Probe> {
         let probe = self.probe.take()?;
         if probe.is_answered {
@@ -362,7 +362,7 @@ impl Swim {
         timer.into_iter().chain(ends).min()
     }
 
-    /// Records that this node was held up for `gap`. All suspicions end later by that time.
+    /// Records that this node was held up for `gap`. All suspicions last longer by `gap`.
     pub(super) fn held_up(&mut self, gap: Duration) {
         self.roster.held_up(gap);
     }

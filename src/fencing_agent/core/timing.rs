@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::input::TimingOverrides;
 
-/// The shortest default for the time between two challenges to one member, unless a window would then contain fewer than four.
+/// The shortest default for the time between two challenges to one member. The time is shorter if a window would otherwise contain fewer
+/// than four challenges.
 const CHALLENGE: Duration = Duration::from_millis(250);
-/// The largest number of members of a short list. The members of a longer list get fewer challenges each, because so many challenges cost
-/// too much. Frequent challenges find a lost member sooner than gossip.
+/// The largest number of members in a short list. Members of a short list are challenged more often, which finds a lost member sooner than
+/// gossip. In a longer list, so many challenges would cost too much.
 pub(crate) const FEW: usize = 32;
 /// The number of challenges to each member in a window (`timing.window`), in a list of at most [`FEW`] members.
 const OF_FEW: u32 = 12;

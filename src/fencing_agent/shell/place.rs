@@ -53,8 +53,8 @@ impl Kept {
         Dir::open(&self.dir)
     }
 
-    /// Returns the number of this start, and writes it to disk. It is higher than the number of each earlier start. If the file was lost,
-    /// the wall clock ensures this, because a number is at least its seconds.
+    /// Returns the number of this start, and writes it to disk. It is higher than the number of each earlier start. This also holds if the
+    /// file was lost, because a number is never below the wall clock's seconds since 1970.
     pub(crate) fn take_number(&self) -> io::Result<u64> {
         let dir = self.open()?;
         let last: u64 = match dir.own_text(NUMBER, LIMIT) {
@@ -105,7 +105,7 @@ impl Kept {
     }
 }
 
-/// A file that exists while an agent has the watchdog open and not disarmed, also after that agent was killed. A boot deletes the file.
+/// A file that exists while an agent has the watchdog open and not disarmed. The file remains if that agent is killed. A boot deletes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
     dir: PathBuf,
@@ -116,7 +116,7 @@ impl Armed {
         Self { dir: dir.to_owned() }
     }
 
-    /// Returns `None` if no earlier agent has left the watchdog running; else whether the watchdog has the magic close.
+    /// Returns whether the watchdog has the magic close, if an earlier agent has left it running; else `None`.
     pub(crate) fn read(&self) -> Option<bool> {
         let text = Dir::open(&self.dir).and_then(|dir| dir.own_text(ARMED, LIMIT)).ok()?;
         Some(text.trim() == "magic close")

@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 /// A type that owns a file descriptor, and keeps the same one for its whole life.
 pub(super) trait Owner: AsRawFd {}
 
-/// A timer of the kernel, as an [`Owner`].
+/// A Linux timer (`timerfd`) that implements [`Owner`].
 #[derive(Debug)]
 pub(super) struct Timer(pub(super) TimerFd);
 

@@ -17,8 +17,8 @@ use crate::os::secret::Secret;
 const MAGIC: &[u8; 4] = b"TFA1";
 /// The salt of the key derivation, which separates these keys from other keys with the same secret.
 const SALT: &[u8] = b"tandem fencing-agent datagrams 1";
-/// The number of counters by which a datagram may be older than the newest one of its sender. A sender has one counter for all receivers
-/// and networks.
+/// The range of counters that are accepted from one sender, back from its newest counter. A sender has one counter for all receivers and
+/// networks.
 const WINDOW: u64 = 4_096;
 const WORDS: usize = 64;
 const TAG: usize = 16;
@@ -189,7 +189,8 @@ fn nonce(counter: u64) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-/// Derives the key for one start of one sender in a group. The length of the group's name is included, so that no two names run together.
+/// Derives the key for one start of one sender in a group. The length of the group's name is part of the input, so that no other split
+/// into group and sender gives the same key.
 fn derive(root: &Prk, group: &str, name: &str, start: &Start) -> Option<LessSafeKey> {
     let group_length = u64::try_from(group.len()).ok()?.to_be_bytes();
     let info: [&[u8]; 4] = [&group_length, group.as_bytes(), start, name.as_bytes()];

@@ -130,8 +130,8 @@ fn a_suspect_is_told_so_in_its_challenge() {
     assert_eq!(challenges, BTreeSet::from([("b".to_owned(), None), ("c".to_owned(), Some(0))]));
 }
 
-/// Asserts that a challenge only names accused members if its receiver answers. In a split, half of the members are challenged often
-/// without an answer.
+/// Asserts that a challenge names accused members only to a member that answers. After a network split, half of the members do not answer,
+/// and the names would be sent to them in vain.
 #[test]
 fn the_accused_are_named_to_members_that_answer_alone() {
     let mut played = joined(4, &["b", "c"]);
@@ -186,8 +186,8 @@ fn another_members_word_loses_none_that_answers_here() {
     assert_eq!(left(&played), [("c".to_owned(), "b".to_owned())]);
 }
 
-/// Asserts that members which answer this node are not lost because another node gossips their suspicion and loss at once. After a cut,
-/// the other half gossips so.
+/// Asserts that gossip cannot remove members that answer this node. Another node's gossip first suspects them and immediately reports them
+/// as lost, like the gossip of the other half after a network split.
 #[test]
 fn a_suspicion_of_now_makes_no_older_answer_void() {
     let mut played = joined(8, &["b", "c", "d", "e", "f", "g", "h"]);
