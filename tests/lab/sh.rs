@@ -112,8 +112,8 @@ pub fn patience(limit: Duration) -> Duration {
     limit * SLOWER.load(Ordering::Relaxed)
 }
 
-/// Divides `limit` by the factor of [`patience`], which [`wait_for`] then multiplies it by. So the wait lasts `limit`
-/// on any host.
+/// Divides `limit` by the factor of [`patience`]. [`wait_for`] multiplies its limit by the same factor, so a wait with the result lasts
+/// `limit` on any host.
 pub fn unstretched(limit: Duration) -> Duration {
     limit / SLOWER.load(Ordering::Relaxed)
 }

@@ -182,8 +182,8 @@ impl<'a> Run<'a> {
         history::longest_gap(&self.writers.acknowledged(), from, self.writers.now()).0.as_secs_f64()
     }
 
-    /// Returns the time, since the writers began, at which the first write that began after `moment` was
-    /// acknowledged.
+    /// Waits for the first write that began after `moment` and was acknowledged. Returns the time of its acknowledgement. Both times count
+    /// from the beginning of the writers.
     pub(super) fn first_write(&self, moment: Duration) -> Result<Duration> {
         self.first_write_within(moment, LIMIT)
     }

@@ -58,8 +58,8 @@ const FIGURES: [Figure; 23] = [
     Figure::Load,
 ];
 
-/// The target for the time from a power cut to the first write. It is a fifth of the 114 s that the shell agent took.
-/// The targets for CPU time derive from its 410 ms too.
+/// The target for the time from a power cut to the first write. It is a fifth of the 114 s that the shell agent took. The targets for CPU
+/// time derive in a similar way from the 410 ms that the shell agent's `monitor` took.
 pub(super) const LOSS_TO_WRITE_S: f64 = 114.0 / 5.0;
 const MONITOR_CPU_MS: f64 = 410.0 / 15.0;
 

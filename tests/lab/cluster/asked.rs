@@ -23,7 +23,7 @@ pub const REDUNDANT: Verdict = ("redundant", 0);
 pub const DEGRADED: Verdict = ("degraded", 3);
 pub const DOWN: Verdict = ("down", 4);
 
-/// The condition of a `PacemakerCluster` object that no host of the lab can have, because the lab runs no kubelet.
+/// The name of a resource in the `PacemakerCluster` object. Its conditions are left out, because the lab runs no kubelet.
 const KUBELET: &str = "Kubelet";
 
 /// The output of one `tandem status --json`, with its exit code and the time that it took.

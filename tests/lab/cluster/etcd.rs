@@ -110,7 +110,7 @@ async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {
     Ok(view)
 }
 
-/// The node with the leader, while both nodes have the two voters of one cluster.
+/// The result of [`two_voters`] if both nodes are voters of one cluster: the node that leads.
 #[derive(Clone, Copy, Debug)]
 pub struct Voters {
     pub leader: Node,

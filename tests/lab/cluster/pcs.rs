@@ -13,8 +13,7 @@ type Typed = fn(&Lab, Node, &[&str]) -> Result<()>;
 const OF_THE_HOSTS: [&str; 2] = ["Unable to detect init system", "Unable to read the known-hosts file"];
 const DEPRECATION: &str = "Deprecation Warning: ";
 
-/// Runs pcs on a node. A deprecation warning fails, because a later pcs will refuse the command or interpret it
-/// otherwise.
+/// Runs pcs on a node. Fails if pcs prints a deprecation warning, because a later pcs will refuse the command or interpret it otherwise.
 pub fn run(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     run_but(lab, node, words, |warning| warning.starts_with(DEPRECATION))
 }
@@ -50,9 +49,10 @@ pub fn run_and_wait(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     host::must(lab, node, &["crm_resource", "--wait", "--timeout=300s"]).map(drop)
 }
 
-/// Creates a resource from its name, agent and options as a clone of the kind and with the meta attributes in
-/// `clone`. That takes three steps, because pcs 0.12 needs a form of the meta attributes in one command that 0.11
-/// parses otherwise. The resource is disabled until the last step. `typed` is [`run`] or [`create`].
+/// Creates a cloned resource. `resource` has its name, agent and options, and `clone` has the kind of clone and the meta attributes.
+///
+/// The creation takes three steps, and the resource is disabled until the last one. One command for all would need a form of the meta
+/// attributes for pcs 0.12 that pcs 0.11 parses otherwise. `typed` is [`run`] or [`create`].
 pub fn create_clone(lab: &Lab, node: Node, typed: Typed, resource: &[&str], clone: &[&str]) -> Result<()> {
     let name = resource.first().copied().unwrap_or_default();
     let (kind, attributes) = clone.split_first().ok_or("no kind of clone is given")?;

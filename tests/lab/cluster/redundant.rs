@@ -10,8 +10,8 @@ use crate::judge::check;
 use crate::programs::shell_agent::Agent;
 use crate::sh::Result;
 
-/// Waits until the loss of either node is safe. Then both agents have stored that two members vote, and have nothing
-/// left to publish. With the shell agent, which stores nothing of the kind, this returns at once.
+/// Waits until the loss of either node is safe: both agents have stored that two members vote, and have nothing left to publish. Returns
+/// at once with the shell agent, because it does not store the number of voters.
 pub fn wait(lab: &Lab) -> Result<()> {
     if Agent::of(lab) != Agent::Tandem {
         return Ok(());

@@ -91,7 +91,8 @@ pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     Ok(fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755))?)
 }
 
-/// Hides a file that the host's `/etc` would otherwise take from the machine's `/etc` below it.
+/// Hides a file of the machine's `/etc` from a host. Without this the host would see the file, because its `/etc` is an overlay on the
+/// machine's `/etc`.
 fn take_away(lab: &Lab, node: Node, path: &str) -> Result<()> {
     let below = release::root(lab).join("etc").join(path);
     if fs::symlink_metadata(&below).is_err() {

@@ -20,8 +20,8 @@ use crate::sh::{self, Result};
 
 /// The device files that programs expect. Each is the machine's own, bound into the host's private `/dev`.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "fuse", "net/tun"];
-/// The kernel files with which Pacemaker makes its machine reset at once. Writes to them have no effect in a host,
-/// because they would reset the real machine.
+/// The kernel files with which Pacemaker resets its machine at once. The lab makes writes to them ineffective in a host, because they
+/// would reset the real machine.
 const DEADLY: &[&str] = &["/proc/sysrq-trigger", "/proc/sys/kernel/sysrq"];
 
 /// The file that exists once the host's mounts are complete. A program that enters the host earlier still sees the

@@ -65,7 +65,7 @@ trait Host {
     /// Takes the host's network links down.
     fn deaden(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// Waits until no process of the host runs. Its pid 1 was killed before.
+    /// Waits until no process of the host runs. The caller has already killed the host's pid 1.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()>;
 
     /// Removes everything of a switched-off host from this machine, except its disks.
@@ -83,8 +83,8 @@ trait Host {
     /// Imports a container image into the host's podman.
     fn import_image(&self, lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()>;
 
-    /// Moves files off the host, and returns their contents. A program that writes one of the files at that moment
-    /// keeps it open, or makes a new one.
+    /// Moves files off the host, and returns their contents. A program that has one of the files open continues to write to the moved
+    /// file.
     fn take_files(&self, lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>>;
 }
 

@@ -107,7 +107,8 @@ impl Host for Namespaces {
     }
 }
 
-/// Runs `work` while every process of the host is frozen, as in the moment at which an image of a machine is taken.
+/// Runs `work` while every process of the host is frozen. `work` then finds the host's files in the state that a snapshot of a running
+/// machine would have.
 pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let cgroup = cgroup(lab, node)?;
     let freeze = |word: &str| sh::write(&cgroup.join("cgroup.freeze"), word);

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use crate::sh::{self, Result};
 
-/// The time within which an agent or Pacemaker logs or publishes an event: one or two monitors, on a machine that is
-/// busy with other work.
+/// The time within which an agent or Pacemaker logs or publishes an event. It covers one or two runs of the monitor on a busy machine.
 const COMES_TO_BE: Duration = Duration::from_secs(90);
 /// The number of characters of an observed value that an error shows. `crm_mon` fits into it, a whole log does not.
 const SHOWN: usize = 3000;
 
-/// Checks once whether `seen` fits, for a state that must be true now. For a value that is written shortly after an
-/// event, use [`eventually`].
+/// Checks once whether `fits` accepts `seen`, for a state that must be true now. For a value that is written shortly after an event, use
+/// [`eventually`].
 pub fn must<T: Debug>(what: &str, seen: T, fits: impl FnOnce(&T) -> bool) -> Result<T> {
     if fits(&seen) { Ok(seen) } else { Err(format!("it does not hold that {what}: there is {}", shown(&seen)).into()) }
 }

@@ -73,13 +73,13 @@ pub fn keep_unreplayed(lab: &Lab, node: Node) -> Result<()> {
     sh::write(&lab.taken_decisions(node).join("since.jsonl"), text)
 }
 
-/// Moves a host's recorded decisions off the host and returns them. The older one of two files has the longer name.
+/// Moves a host's recorded decisions off the host and returns them, the oldest first.
 fn take_text(lab: &Lab, node: Node) -> Result<Vec<u8>> {
     host::take_files(lab, node, "tandem", "decisions-")
 }
 
-/// Checks that the first recorded decision is newer than the installed program. Another program would have made an
-/// older decision.
+/// Checks that the first recorded decision is newer than the installed program. An older decision was made by another build, and a replay
+/// by this program proves nothing about it.
 fn must_be_of_this_program(lab: &Lab, node: Node, records: &[u8]) -> Result<()> {
     let placed = fs::metadata(program(lab, node))?.ctime();
     let first = records.split(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok());

@@ -229,9 +229,8 @@ fn late_update() -> bool {
     wrong(deeds, &link(2, "node1", 3)).iter().any(|fault| fault.starts_with("an update on node2 from the past"))
 }
 
-/// Judges a run with the further write `more`, which ends with the store `there`. Both nodes serve until 10 ms. Then
-/// node 2 runs standalone until 30 ms, and an operator gives its writes up. After that, node 1 continues from its own
-/// data.
+/// Judges an example of a run, which ends with the store `there` and contains the further write `more`. Both nodes serve until 10 ms. Then
+/// node 2 runs standalone until 30 ms, and an operator gives node 2's writes up. After that, node 1 continues from its own data.
 fn judged(more: Ack, there: &[(&str, i64)]) -> Findings {
     let mut writes =
         vec![ack(Node::Two, "before", 0, 5, 2), ack(Node::Two, "alone", 15, 16, 3), ack(Node::One, "after", 40, 41, 3)];

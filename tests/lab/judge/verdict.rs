@@ -42,7 +42,7 @@ pub struct Findings {
 }
 
 impl Records {
-    /// Returns the records without those in the window, which an operator gave up.
+    /// Returns the records except those in the window. An operator gave these up.
     fn kept(&self, (from, to): Window) -> Self {
         self.filtered(|began| !(began > from && began < to))
     }

@@ -93,8 +93,8 @@ fn nearly(lab: &Lab) -> usize {
     NODES.into_iter().map(|node| log(node).matches(NEARLY).count()).sum()
 }
 
-/// Freezes a host for longer and longer times, and prints from which time on Corosync loses its token. If the host is
-/// fenced because of that, it waits for the host's return.
+/// Freezes a host for longer and longer times, and prints after which of them Corosync lost its token. After a freeze that got the host
+/// fenced, waits for its return.
 fn stalls(lab: &Lab) -> Result<()> {
     for millis in STALLS {
         interrupt::check()?;

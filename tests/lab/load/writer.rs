@@ -33,8 +33,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Returns this load with longer pauses on slower hosts. Otherwise an emulated core would have no time for anything but writes, and
-    /// for a TLS handshake after each failed one.
+    /// Returns this load with longer pauses on slower hosts. Without them, an emulated core would only handle writes and TLS handshakes.
     fn stretched(self) -> Self {
         Self {
             between: sh::patience(self.between),
@@ -54,8 +53,8 @@ pub const STEADY: Load = Load {
     chain_every: Duration::from_millis(200),
 };
 
-/// A load of one write after the other. Between two writes, the newest acknowledged entry is in both logs, and committed in neither. With
-/// several writers, the next entry, which carries the commit index, nearly always follows at once.
+/// A load of one write after the other. Between two writes, both nodes' logs have the newest acknowledged entry, but neither records that
+/// it is committed. With several writers, the next entry nearly always follows at once, and records that as well.
 pub const ONE_BY_ONE: Load = Load {
     writers: 1,
     between: Duration::from_millis(10),
@@ -286,7 +285,8 @@ async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
 }
 
 /// Runs a client that writes one key after the other. It tries each write through either endpoint until a try is acknowledged. Each try
-/// has a key of its own, because a try without a response proves nothing about the acknowledged one.
+/// has a key of its own, because etcd may also have applied an earlier try without a response. Under a common key, that try could hide the
+/// loss of the acknowledged one.
 async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;

@@ -124,9 +124,9 @@ pub struct ShutDown {
 /// The way in which Pacemaker ends on a node that stays up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Pacemaker ends in good order, while its node is in maintenance. With `cable`, the nodes are parted for that
-    /// time, and then until the power cut of the other node. If `over_alone` is true, the maintenance ends before the
-    /// other node is back, and otherwise afterwards.
+    /// Pacemaker ends in good order, while its node is in maintenance. With `cable`, the nodes are parted from then until the other node's
+    /// power cut, for at least that time. If `over_alone` is true, the maintenance ends before the other node is back, and otherwise
+    /// afterwards.
     Maintenance {
         cable: Option<Duration>,
         over_alone: bool,
@@ -144,7 +144,7 @@ pub struct PacemakerEnds {
     /// The time from Pacemaker's end to the other node's power cut. If the nodes are parted before the cut, this time
     /// follows the time in [`End::Maintenance`].
     pub after: Duration,
-    /// True if an operator then grants quorum to the node on which Pacemaker has returned.
+    /// True if an operator grants quorum to the node on which Pacemaker ended, after Pacemaker is started there again.
     pub unblocked: bool,
     /// The time for which the node without power stays off.
     pub away: Duration,
@@ -201,10 +201,10 @@ pub struct Draw {
     pub blow: Blow,
 }
 
-/// The least boot delay of a fenced node, in seconds. If the other node still counts it as a member, Corosync
-/// delivers the notice of its fencing with the next membership. That takes the token's time-out and the consensus
-/// (6.6 s). A node that is back before that receives the notice of its own fencing. Its Pacemaker then ends for good
-/// ("allegedly just fenced"). No real machine boots that fast.
+/// The least boot delay of a fenced node, in seconds. While the other node still counts the fenced node as a member, the notice of the
+/// fencing waits for Corosync's next membership. That membership forms after the token's time-out and the consensus (6.6 s). A node that
+/// boots earlier belongs to it and receives the notice of its own fencing. Then its Pacemaker ends for good ("allegedly just fenced"). No
+/// real machine boots that fast.
 const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
 impl Draw {
@@ -363,8 +363,8 @@ impl AgentKilled {
     }
 }
 
-/// Draws a shutdown of both nodes. The partition comes before or after the stops have begun, and lasts for one or two
-/// monitors.
+/// Draws a shutdown of both nodes. The partition comes before or after the stops have begun, and lasts for 12 to 24 s. A monitor runs
+/// every 5 s.
 fn shut_down(random: &mut Random) -> ShutDown {
     ShutDown {
         first: Role::drawn(random),

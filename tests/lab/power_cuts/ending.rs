@@ -189,8 +189,8 @@ fn choose(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, host::any_running(lab)?, &words).map(drop)
 }
 
-/// Judges a node that serves without its peer on a swapped data dir. The node must hold every write that was
-/// acknowledged before. Returns the outcome of the run if it does not, and `None` if it does.
+/// Judges a node that serves without its peer on a swapped data dir. The node must hold every write that was acknowledged before. Returns
+/// `None` if it does, and otherwise the outcome of the failed run.
 pub(super) fn serves_alone(scene: &mut Scene<'_>, node: Node, acknowledged: &[Ack]) -> Result<Option<Outcome>> {
     let end = scene.writers.read_back(node)?;
     let lost = history::lost(acknowledged, &end.store).len();

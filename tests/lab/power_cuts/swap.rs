@@ -151,9 +151,9 @@ impl Scene<'_> {
         self.come_back(node, next)
     }
 
-    /// Waits until a write is acknowledged, and returns true. Returns false if `node`, which lacks etcd's disk,
-    /// refuses to serve, and its peer waits for it. `node` refuses if it has a record of the mount, even from an
-    /// earlier run. The peer waits if both nodes went off before it ran standalone.
+    /// Waits until a write is acknowledged, and returns true. Returns false if none is, because `node` refuses to serve and its peer waits
+    /// for it. `node`, which lacks etcd's disk, refuses if it has a record of the mount, even from an earlier run. Its peer waits if both
+    /// nodes went off before the peer ran standalone.
     fn serves_or_refuses(&self, node: Node) -> Result<bool> {
         let Err(why) = self.wait_write_within(self.writers.now(), SOME_TIME) else { return Ok(true) };
         crate::interrupt::check()?;

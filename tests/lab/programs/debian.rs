@@ -33,9 +33,9 @@ const TREE_OPTIONS: &[&str] = &[
     "--customize-hook=rm \"$1/usr/sbin/policy-rc.d\" \"$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap\"",
 ];
 
-/// Returns the root file system of a minimal machine of the Debian release `suite` with `packages` and their
-/// dependencies, in which no program has ever run. The first call makes it in a minute or two, and keeps it under a
-/// name derived from its contents. Callers must not write to it.
+/// Returns the root file system of a minimal machine of the Debian release `suite` with `packages` and their dependencies. No program has
+/// ever run in it. The first call makes it in a minute or two, and keeps it under a name derived from its contents. Callers must not write
+/// to it.
 pub fn root_tree(suite: &str, packages: &[&str]) -> Result<PathBuf> {
     let made_of = [&[suite][..], packages, TREE_OPTIONS].concat().join("\n");
     let hash = digest(&SHA256, made_of.as_bytes());

@@ -151,8 +151,8 @@ pub fn is_primary(lab: &Lab, node: Node) -> bool {
     ask(lab, node, "select pg_is_in_recovery()").is_ok_and(|said| said == "f")
 }
 
-/// Returns whether Patroni's state in etcd names a synchronous standby, so that each row waits for the other host. If
-/// a replica is lost before that, Patroni 3.0.2 makes rows wait until the replica is back.
+/// Returns whether Patroni's state in etcd names a synchronous standby. From then on each row waits for the other host. If a replica is
+/// lost before its state names one, Patroni 3.0.2 makes rows wait until the replica is back.
 pub fn is_redundant(lab: &Lab, node: Node) -> bool {
     host::said(lab, node, &["timeout", "5", "patronictl", "-c", CONFIG, "list"]).contains("Sync Standby")
 }

@@ -15,8 +15,8 @@ use crate::host::node::{NODES, Node};
 use crate::host::state::{self, Lab};
 use crate::sh::{self, Result};
 
-/// The delays of the fence devices as the README configures them. The difference gives a node time to be off before
-/// its own next try to fence.
+/// The delays of the fence devices in the README. They differ by so much that a fenced node is off before it tries again to fence its
+/// peer.
 const DELAYS: [&str; 2] = ["10s", "1s"];
 /// The time that a BMC takes to switch a server off.
 const OFF_TAKES: Duration = Duration::from_secs(4);

@@ -102,9 +102,8 @@ fn crm_resource_validate(lab: &Lab, parameters: &[String]) -> Result<Output> {
     host::output(lab, Node::One, &words)
 }
 
-/// Calls the agent by `pcs resource debug-...` on the follower, with the resource unmanaged. It stops etcd, checks
-/// that it is stopped, starts it, and checks that it runs. Pacemaker's monitors still run, because they list and
-/// promote learners.
+/// Calls the agent by `pcs resource debug-...` on the follower, with the resource unmanaged. Stops etcd, checks that it is stopped, starts
+/// it, and checks that it runs. Pacemaker's recurring monitors are not disabled, because they list and promote the learner.
 fn debugged(lab: &Lab) -> Result<()> {
     let node = Victim::Follower.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
     pcs::run(lab, node, &["resource", "unmanage", "etcd"])?;

@@ -148,7 +148,8 @@ fn watch(lab: &Lab, writers: &Writers, waits: &mpsc::Receiver<Said>) -> Result<W
     Err("the test of fencing did not end".into())
 }
 
-/// Returns the times at which the lab's own log first has `words` about the victim, in seconds since `began`.
+/// Returns the time of the first line with `words` about the victim in the lab's own log, in seconds since `began`. Returns `None` if
+/// there is no such line.
 fn steps_of(lab: &Lab, began: Duration, words: &str) -> Option<f64> {
     let events = std::fs::read_to_string(lab.events()).unwrap_or_default();
     let after = state::stamp(began);

@@ -13,7 +13,7 @@ pub(super) enum Needs {
     ShellAgent,
     /// The state of [`Self::Healthy`], on virtual machines where etcd has a disk of its own.
     EtcdDisk,
-    /// The state of [`Self::Healthy`], on virtual machines where Pacemaker starts etcd after a double of kubelet.
+    /// The state of [`Self::Healthy`], on virtual machines where Pacemaker starts a fake kubelet, and etcd after it.
     Kubelet,
     /// Hosts with Pacemaker and fence devices, but without an etcd resource.
     NoEtcd,

@@ -65,8 +65,8 @@ fn pacemakers_log(lab: &Lab, node: Node) -> Result<usize> {
     Ok(count.trim().parse::<usize>()? + 1)
 }
 
-/// Runs the greps of OpenShift's tests and operators for the stage `when`, and compares the results with
-/// [`greps::LOOKS`]. `logs` are the first lines of Pacemaker's logs that count.
+/// Runs the greps of OpenShift's tests and operators for the stage `when`, and compares the results with [`greps::LOOKS`]. `logs` has for
+/// each node the number of the line at which the searched part of Pacemaker's log begins.
 fn looked_for(lab: &Lab, when: When, logs: [usize; 2]) -> Result<()> {
     let mut looks = 0;
     for look in greps::LOOKS.iter().filter(|look| look.when == when) {

@@ -44,8 +44,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     Ok(())
 }
 
-/// Makes the data dir that `etcdutl snapshot restore` makes: that of a new cluster with this node as its only member.
-/// The lab's image has no etcdutl, so an etcd starts such a cluster and stops.
+/// Makes a data dir as `etcdutl snapshot restore` does: that of a new cluster with this node as its only member. The lab's image has no
+/// etcdutl, so an etcd starts such a cluster and stops.
 fn restore(lab: &Lab, node: Node) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let url = format!("https://{}:2380", node.ip());

@@ -70,8 +70,8 @@ pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Ends the maintenance a second time if it is back. When the CIBs of both nodes meet, one of them wins, and the dead
-/// node's still contains the maintenance.
+/// Ends the maintenance a second time if it is back. The CIB of the node that lost power still contains it, and may win when the CIBs of
+/// both nodes meet.
 fn end_maintenance_again(lab: &Lab) -> Result<()> {
     up::wait_online(lab)?;
     if cluster::attribute(lab, SERVICED, "forever", "maintenance").is_none() {

@@ -59,9 +59,9 @@ fn cut_off(lab: &Lab, writers: &mut crate::load::writer::Writers, stories: &mut 
     Ok(())
 }
 
-/// Checks that `tandem confirm-recovery` on the fenced node is refused while the winner runs, and does not have the
-/// winner fenced. Most forms are refused because the winner's BMC reports On. One is refused because its
-/// `--node-is-on` names the fenced node. The form that names the winner there is left out.
+/// Checks that `tandem confirm-recovery` on the fenced node is refused while the winner runs, and does not have the winner fenced. Most
+/// forms of the command are refused because the winner's BMC reports On. The form with `--node-is-on` and the fenced node is refused
+/// because that option must name the other node. The form with `--node-is-on` and the winner is not tested.
 fn gives_nothing_up(lab: &Lab, winner: Node) -> Result<()> {
     let fenced = winner.other();
     super::steps::wait_pacemaker(lab, fenced)?;

@@ -28,7 +28,7 @@ const PEER_PORT: u16 = 2380;
 const RUNTIME: &str = "/usr/sbin/runc";
 /// The path to which the scenario moves the OCI runtime, so that it can move the runtime back.
 const AWAY: &str = "/usr/sbin/runc.away";
-/// The time for which the OCI runtime is still missing after the peer runs standalone.
+/// The time from the moment at which the peer runs standalone until the scenario puts the OCI runtime back.
 const MENDED_AFTER: Duration = Duration::from_secs(40);
 /// The least number of failed actions after [`MENDED_AFTER`]: a monitor, and the starts before the peer runs
 /// standalone.

@@ -35,7 +35,7 @@ const CLONE: &str = "/var/tmp";
 
 /// A block of shell commands in a guide.
 struct Block {
-    /// The place where the block runs: `machine` or names of nodes. Otherwise the reason why it does not run here.
+    /// The place where the block runs: `machine` or names of nodes. For a block that does not run in the lab, it is the reason for that.
     place: String,
     commands: String,
     /// The path of the guide, and the line of the block in it.

@@ -53,8 +53,7 @@ pub fn both(lab: &Lab, _: Wish) -> Result<()> {
     run(lab, &NODES)
 }
 
-/// Shuts down the node that is not Pacemaker's designated controller. The controller would wait for its own stop
-/// before it fences.
+/// Shuts down the node that is not Pacemaker's designated controller. A controller that shuts down would fence only after its own stop.
 pub fn one(lab: &Lab, _: Wish) -> Result<()> {
     run(lab, &[cluster::coordinator(lab, NODES[0])?.other()])
 }
@@ -73,8 +72,8 @@ fn run(lab: &Lab, asked: &[Node]) -> Result<()> {
     remove_the_slow(lab)
 }
 
-/// Asks the nodes to shut down. While their stops hang, the nodes lose each other and both BMCs. Returns the time of
-/// that, since the writers began.
+/// Asks the nodes to shut down. While their stops hang, parts the nodes from each other and from both BMCs. Returns the time of the
+/// partition, since the writers began.
 fn parted(lab: &Lab, writers: &Writers, asked: &[Node]) -> Result<Duration> {
     for node in asked {
         host::must(lab, *node, &["touch", HOLD])?;
@@ -117,7 +116,7 @@ fn mend(lab: &Lab, asked: &[Node]) -> Result<()> {
     Ok(())
 }
 
-/// Boots each node that has shut down. A node that was fenced meanwhile boots by that.
+/// Waits until each node has shut down, and boots it. A node that was fenced meanwhile needs no boot, because fencing has booted it.
 fn boot_again(lab: &Lab, asked: &[Node], before: [Option<i32>; 2]) -> Result<()> {
     for node in asked {
         let at = usize::from(node.number() - 1);

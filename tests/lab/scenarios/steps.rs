@@ -107,7 +107,7 @@ pub(crate) fn wait_pacemaker(lab: &Lab, node: Node) -> Result<()> {
     check::within(Duration::from_secs(120), &what, online, |online| online.contains(&node)).map(drop)
 }
 
-/// Waits until the stops of etcd have ended on `nodes`, a moment after etcd itself is gone.
+/// Waits until Pacemaker's stops of etcd on `nodes` have ended. Fails if etcd still runs there.
 pub(crate) fn wait_stopped(lab: &Lab, nodes: &[Node]) -> Result<()> {
     wait_stop_answered(lab, nodes)?;
     for node in nodes {
@@ -139,8 +139,8 @@ pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
     check::within(STOP_LIMIT, &what, locate, is_stopped).map(drop)
 }
 
-/// Waits until Pacemaker has finished with etcd on `node`, which is in standby. A start that was pending when the
-/// standby came has a stop after it. The wait is for this node only, because Pacemaker as a whole may never be idle
+/// Waits until Pacemaker has finished with etcd on `node`, which is in standby. If a start was pending when the node was put to standby,
+/// Pacemaker completes that start and then stops etcd. The wait is for this node only, because Pacemaker as a whole may never be idle
 /// while the other node's starts wait for it.
 pub(crate) fn wait_through_with(lab: &Lab, node: Node) -> Result<()> {
     const LOOKS: usize = 10;
@@ -253,10 +253,10 @@ pub(super) fn who_wrote(writers: &Writers, moment: Duration) -> Vec<Node> {
     NODES.into_iter().filter(wrote).collect()
 }
 
-/// The time of three monitors. After it the agent has done what its next monitor would do.
+/// The time in which three monitors run. All that the agent does in a monitor is done after this time.
 pub(super) const THREE_MONITORS: Duration = Duration::from_secs(16);
 
-/// The longest time that a try of fencing takes that is running already, with its delay.
+/// The longest time, including the device's delay, that a try of fencing can still take after it has begun.
 const LAST_TRY: Duration = Duration::from_secs(90);
 
 /// Waits until the hosts are connected again, and until no fencing is pending.

@@ -10,8 +10,8 @@ use crate::sh::Result;
 const UNTOUCHED: &str = "cibadmin --query --scope configuration; corosync-quorumtool -s | grep -v '^Date'; \
                          find /run/tandem /var/lib/tandem -type f ! -name '*.log' -exec sha256sum {} + | sort";
 
-/// Makes `node` run standalone by `tandem confirm-recovery` with the arguments `base` and `words`. Checks that the
-/// command is refused without each of `words`, because the node's state needs all of them.
+/// Makes `node` run standalone by `tandem confirm-recovery` with the arguments `base` and `words`. Before that, checks that the command is
+/// refused if any one of `words` is missing, because the node's state requires all of them.
 pub(super) fn give_up(lab: &Lab, node: Node, base: &str, words: &[&str]) -> Result<()> {
     let base = format!("tandem confirm-recovery {base}").trim_end().to_owned();
     let command = format!("{base} {}", words.join(" "));

@@ -55,8 +55,8 @@ impl Host for Vm {
         if running(lab, node).is_some() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// Waits for the end of the disks' servers. They end after their only client, the virtual machine, has gone. Before
-    /// that they decide which of the last writes are on the disks.
+    /// Waits until the servers of the host's disks have ended. A server ends when its only client, the virtual machine, has gone. At its
+    /// end it decides which of the last writes are on the disk.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         leave(lab, node);
         nbd::ended(lab, node)

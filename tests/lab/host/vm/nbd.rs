@@ -184,8 +184,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Decides the fate of the unflushed blocks by chance, as a power cut does. Each is lost, written, or torn: then
-    /// the chance decides sector by sector.
+    /// Decides the fate of the unflushed blocks by chance, as a power cut does. Each block is lost, written, or torn. Of a torn block,
+    /// chance decides for each sector whether it is written.
     fn lose_power(&mut self, seed: u64) -> io::Result<Fate> {
         let (mut chance, mut fate) = (Random::new(seed), Fate::default());
         for (number, block) in std::mem::take(&mut self.cache) {

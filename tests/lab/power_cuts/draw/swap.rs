@@ -23,7 +23,7 @@ pub struct PutBack {
     pub running: bool,
     /// The time for which the lab waits before it copies the data dir.
     pub at: Duration,
-    /// The time from two voters after the copy to the node's outage.
+    /// The time from the moment at which both members vote again after the copy until the node's outage.
     pub after: Duration,
     pub outage: Outage,
     /// True if the state of Tandem, Pacemaker and Corosync is copied and put back as well.

@@ -66,8 +66,8 @@ fn leave(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the agents delete the cluster properties in [`PROPERTIES`], which a monitor does at the latest. With
-/// two voters no node is standalone or a learner, and no choice is pending.
+/// Waits until the agents delete the cluster properties in [`PROPERTIES`], at the latest in their next monitors. The properties are wrong
+/// for two voters: no node is standalone or a learner, and no choice is pending.
 fn put_right(lab: &Lab) -> Result<()> {
     let query = |name: &str| {
         let words = ["crm_attribute", "--type", "crm_config", "--name", name, "--query", "--quiet"];

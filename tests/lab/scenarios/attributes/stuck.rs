@@ -17,8 +17,8 @@ use crate::sh::{self, Result};
 
 const LEAVES: Node = Node::Two;
 const STAYS: Node = Node::One;
-/// The attributes by which an operator or OpenShift requests something of the agent. They are left behind for the
-/// node that left.
+/// The attributes by which an operator or OpenShift requests something of the agent. The scenario writes them for the node that left, as
+/// if they had been left behind.
 const WISHES: [&str; 2] = ["force_new_cluster", "restart_no_leave"];
 /// The time of several monitors, which run every five seconds.
 const A_FEW_MONITORS: Duration = Duration::from_secs(15);
@@ -55,8 +55,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nothing_forced(lab, logs)
 }
 
-/// Writes `record` and the attributes in [`WISHES`] for the node that left directly into the CIB, past Pacemaker's
-/// attribute managers. Only Pacemaker itself does so otherwise.
+/// Writes `record` and the attributes in [`WISHES`] for the node that left directly into the CIB. Pacemaker's attribute managers do not
+/// learn of them.
 fn put_back(lab: &Lab, record: &str) -> Result<()> {
     let (id, name) = (LEAVES.number(), LEAVES.name());
     let pair = |key: &str, value: &str| {

@@ -20,7 +20,7 @@ use crate::sh::Result;
 const NODE: Node = Node::One;
 /// The number of measured calls of each command. The median of their CPU times counts.
 const CALLS: usize = 21;
-/// The divisor of pcs' CPU time for `pcs status xml`. The quotient is the most that `tandem status` may take.
+/// The least ratio of the CPU time of `pcs status xml` to that of `tandem status`.
 const PART: u32 = 10;
 /// The limit for the CPU time of one `tandem collect`.
 const COLLECTION: Duration = Duration::from_millis(100);

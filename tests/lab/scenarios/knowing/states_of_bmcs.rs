@@ -48,8 +48,8 @@ fn monitored(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["crm_resource", "--refresh", "--resource", &device]).map(drop)
 }
 
-/// Checks that `tandem status` reports a fence device that fails in the BMC's mode `mode`. No later status may be
-/// healthy, while Pacemaker tries to start the device or in between.
+/// Checks that `tandem status` reports a fence device that fails in the BMC's mode `mode`. It must report the failure from then on, both
+/// while Pacemaker tries to start the device and between these tries.
 fn failing(lab: &Lab, leader: Node, mode: &str) -> Result<()> {
     const TRIES: usize = 60;
     let node = leader.other();

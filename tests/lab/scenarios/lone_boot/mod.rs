@@ -38,7 +38,7 @@ pub const SCENARIOS: &[Scenario] = &[
     .nightly(),
 ];
 
-/// The node that is lost first. The other node, [`LAST`], runs standalone then.
+/// The node that is lost first. From then on the other node, [`LAST`], runs standalone.
 const FIRST: Node = Node::Two;
 const LAST: Node = Node::One;
 /// The value of `lone_boot_wait`, the shortest that the parameter allows.

@@ -216,7 +216,8 @@ fn from_three_etcds(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Leader)
 }
 
-/// Sets up a pair on hosts as Debian's packages leave them, where each host is an example of a cluster.
+/// Sets up a pair on hosts in the state after the installation of Debian's packages. Each host then runs a cluster of its own, with the
+/// packages' example of a configuration.
 fn over_debians_example(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;

@@ -8,8 +8,8 @@ use crate::host::state::Lab;
 use crate::sh::Result;
 
 const TRACE: &str = "/var/tmp/setup.trace";
-/// The programs that a second `tandem setup` may run, each with the first arguments with which it changes nothing. An
-/// empty list allows any argument.
+/// The programs that a second `tandem setup` may run, each with the values that its first argument may have. With these the program
+/// changes nothing. An empty list allows any argument.
 const LOOKING: &[(&str, &[&str])] = &[
     ("tandem", &[]),
     ("fence_redfish_rs", &[]),

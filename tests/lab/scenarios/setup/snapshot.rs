@@ -10,8 +10,7 @@ use crate::sh::Result;
 /// The directories of a node in which `tandem setup` may write.
 const PLACES: &[&str] =
     &["/etc", "/var/lib/corosync", "/var/lib/pacemaker/cib", "/var/lib/pcsd", "/var/lib/etcd", "/root"];
-/// The cluster properties that no operator configures, because Pacemaker or the agent writes them, and the cluster's
-/// name.
+/// The cluster properties that no operator configures. They are the cluster's name, and properties that Pacemaker or the agent writes.
 const ITS_OWN: &[&str] = &[
     "dc-version",
     "have-watchdog",

@@ -14,8 +14,8 @@ use crate::sh::Result;
 const STOP: &str = "Result of stop operation for etcd on ";
 const OK: [&str; 2] = [": ok", ": OK"];
 
-/// Makes the disk of the leader's etcd stand still. The other node takes writes only after the stop has failed and the
-/// leader's node has been fenced.
+/// Makes the disk of the leader's etcd hang. The other node takes writes only after the stop has failed and the leader's node has been
+/// fenced.
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut struck = None;
     struck_until_fenced(lab, |leader| {

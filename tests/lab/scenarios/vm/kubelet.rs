@@ -23,7 +23,7 @@ use crate::sh::{self, Result};
 const UNIT: &str = "kubelet.service";
 const CLONE: &str = "kubelet-clone";
 const CRIO: &str = "crio.service";
-/// The lines of RHCOS' units that decide when systemd starts, restarts and stops them.
+/// A systemd unit with those lines of RHCOS' kubelet unit that decide when systemd starts, restarts and stops it.
 const KUBELET_UNIT: &str = "[Unit]
 Description=Kubernetes Kubelet
 Requires=crio.service
@@ -47,7 +47,8 @@ RestartSec=10
 WantedBy=multi-user.target
 ";
 const CRIO_DOUBLE: &str = "#!/bin/sh\nsystemd-notify --ready\nexec sleep infinity\n";
-/// A double that fails, or ignores SIGTERM, while a file is there.
+/// A script that takes kubelet's place. It fails at its start while the file [`NO_START`] exists, and ignores SIGTERM while [`NO_STOP`]
+/// exists.
 const KUBELET_DOUBLE: &str = "#!/bin/sh
 [ ! -e /etc/lab/kubelet-does-not-start ] || exit 1
 trap '[ -e /etc/lab/kubelet-does-not-stop ] || exit 0' TERM
@@ -56,21 +57,21 @@ while :; do sleep 60 & wait $!; done
 ";
 const NO_START: &str = "/etc/lab/kubelet-does-not-start";
 const NO_STOP: &str = "/etc/lab/kubelet-does-not-stop";
-/// A drop-in with which systemd does not kill it before Pacemaker's own time for the stop is over.
+/// The path of a drop-in that removes systemd's time limit for stopping kubelet. Pacemaker's own time limit then ends first.
 const STOP_TIME: &str = "/etc/systemd/system/kubelet.service.d/lab.conf";
 const STOP_TIME_LINES: &str = "[Service]\nTimeoutStopSec=infinity\n";
 
-/// The limit for an orderly hand-over: an election and a few retries, but no recovery.
+/// The limit for a writer's gap in an orderly hand-over. It covers an election and a few retries, but no recovery.
 const LONGEST_GAP: Duration = Duration::from_secs(8);
-/// The longest time without a write once a stop has failed.
+/// The limit for a writer's gap after a failed stop.
 const AFTER_FAILED_STOP: Duration = Duration::from_secs(40);
-/// Pacemaker looks once a minute whether kubelet runs, and puts its start off for 15 s.
+/// The time-out until kubelet runs again. Pacemaker checks once a minute whether kubelet runs, and delays its start by 15 s.
 const RUNS_AGAIN: Duration = Duration::from_secs(180);
-/// The time of a stop, and of fencing.
+/// The time-out until a stop of kubelet has failed, and the time-out until the node is fenced afterwards.
 const STOP_FAILS: Duration = Duration::from_secs(180);
 
-/// Installs both doubles, and has Pacemaker run kubelet before etcd, in the words of `tandem setup --platform
-/// openshift`.
+/// Installs a fake kubelet and a fake cri-o on both nodes. Makes Pacemaker run kubelet before etcd, by the commands of `tandem setup
+/// --platform openshift`.
 pub fn furnish(lab: &Lab) -> Result<()> {
     for node in NODES {
         install(lab, node)?;
@@ -105,13 +106,13 @@ fn install(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["sh", "-c", ready]).map(drop)
 }
 
-/// Waits until kubelet runs on a node. cri-o runs with it, although nothing but kubelet's unit asks for it.
+/// Waits until kubelet runs on a node. cri-o must run as well, because kubelet's unit requires it.
 fn runs(lab: &Lab, node: Node) -> Result<()> {
     within(RUNS_AGAIN, &format!("kubelet runs on {node}"), || state(lab, node, UNIT), |state| state == "active")?;
     must("cri-o runs where kubelet does", state(lab, node, CRIO), |state| state == "active").map(drop)
 }
 
-/// Returns systemd's word for the state of a unit.
+/// Returns the state of a unit, in the words of `systemctl`.
 fn state(lab: &Lab, node: Node, unit: &str) -> String {
     host::said(lab, node, &["systemctl", "show", "--value", "--property=ActiveState", unit]).trim().to_owned()
 }
@@ -128,8 +129,8 @@ fn kill(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Kills kubelet on the leader's node. While Pacemaker runs a unit, systemd does not restart it: Pacemaker does, and
-/// with it etcd, which leaves in order.
+/// Kills kubelet on the leader's node. Pacemaker must restart it, because systemd does not restart a unit that Pacemaker runs. Pacemaker
+/// also restarts etcd, which must leave in good order.
 pub fn killed(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, _) = roles(lab)?;
@@ -156,8 +157,8 @@ fn hardly_noticed(writers: &Writers) -> Result<()> {
     must("writers hardly waited", gap, |gap| *gap <= LONGEST_GAP).map(drop)
 }
 
-/// Has kubelet fail to start on the leader's node. Pacemaker tries it again and again, with etcd stopped there, and
-/// succeeds once the cause is gone.
+/// Makes kubelet's start fail on the leader's node. Pacemaker must keep etcd stopped there and repeat the start, which succeeds once the
+/// cause is removed.
 pub fn does_not_start(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, stays) = roles(lab)?;
@@ -179,8 +180,8 @@ pub fn does_not_start(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Checks the state in which kubelet does not start on `off`: its etcd does not run, the other one takes writes, and
-/// `tandem status` names the failure, and a command that shows its cause.
+/// Checks the state of the cluster while kubelet does not start on `off`. No etcd runs there, and the other node takes writes. `tandem
+/// status` must name the failure and a command that shows its cause.
 fn is_told(lab: &Lab, off: Node, writers: &Writers) -> Result<()> {
     let on = off.other();
     let is_told = |answer: &Result<asked::Answer>| {
@@ -202,8 +203,8 @@ fn is_told(lab: &Lab, off: Node, writers: &Writers) -> Result<()> {
     steps::wait_write(writers, Duration::from_secs(20)).map(drop)
 }
 
-/// Has kubelet ignore SIGTERM on the leader's node, which goes to standby: etcd leaves in order, kubelet's stop fails,
-/// and Pacemaker fences the node.
+/// Puts the leader's node to standby while its kubelet ignores SIGTERM. etcd must leave in good order. Then kubelet's stop must fail, and
+/// Pacemaker must fence the node.
 pub fn does_not_stop(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, stays) = roles(lab)?;
@@ -233,7 +234,7 @@ pub fn does_not_stop(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Has the running kubelet of a node ignore SIGTERM from now on.
+/// Makes the running kubelet of a node ignore SIGTERM from now on.
 fn deafen(lab: &Lab, node: Node) -> Result<()> {
     host::put(lab, node, NO_STOP, "")?;
     host::put(lab, node, STOP_TIME, STOP_TIME_LINES)?;

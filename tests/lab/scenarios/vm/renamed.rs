@@ -46,8 +46,8 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     check::must("a rename was lost without its sync", is_lost, |is_lost| *is_lost).map(drop)
 }
 
-/// Cuts the follower's power, and cuts it again as the follower moves its data aside to join anew. Returns whether
-/// its next boot finds the data in the old place. The node is in standby then, so that its agent changes nothing.
+/// Cuts the follower's power, and cuts it again as the follower moves its data aside to join anew. Returns whether the data is in its old
+/// place after the next boot. The node is in standby during that boot, so that its agent changes nothing.
 fn is_back_in_its_place(lab: &Lab) -> Result<bool> {
     let (_, follower) = roles(lab)?;
     crate::cluster::redundant::wait(lab)?;
