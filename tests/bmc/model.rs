@@ -21,7 +21,7 @@ pub enum Misbehaviour {
     Reset,
     Close,
     Silence,
-    /// The BMC performs the request, and resets the connection instead of an answer.
+    /// The BMC performs the request, and then resets the connection without an answer.
     DoneThenReset,
     /// The BMC performs the request, and answers after this time.
     Late(Duration),

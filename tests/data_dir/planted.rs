@@ -30,8 +30,8 @@ fn end(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Asserts that a process is left alone if it only has a file open to which a link in the data dir leads, because
-/// that process is not etcd's.
+/// Asserts that a process is left alone if it only has files open outside of the data dir. Links in the data dir that lead to these files
+/// do not make the process etcd's.
 #[test]
 fn a_process_that_a_link_leads_to_is_left_alone() {
     let host = tempfile::tempdir().unwrap();

@@ -193,7 +193,7 @@ impl Writer {
         self.files.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Appends the zeros that etcd allocates in advance to the last WAL file, but less than its 64 MB.
+    /// Appends zeros to the last WAL file, as etcd does when it allocates a file in advance. They are fewer than etcd's 64 MB.
     pub(crate) fn preallocate(&mut self) {
         let length = self.tail().len().next_multiple_of(4096) + 64 * 1024;
         self.tail().resize(length, 0);

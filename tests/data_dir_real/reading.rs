@@ -290,8 +290,8 @@ fn data_without_snapshot_files_is_read_as_etcd_reads_it() {
     });
 }
 
-/// Asserts that a member with a database ahead of its log starts next to its peer. Its commit index cannot be advanced. The
-/// test cuts off the end of the log, as a disk does that lost what it had reported as written.
+/// Asserts that a member with a database ahead of its log starts next to its peer, and that its commit index cannot be advanced. The test
+/// cuts off the end of the log. A disk that loses synced writes has the same effect.
 #[test]
 fn a_database_ahead_of_its_log_goes_on_beside_its_peer_and_is_not_advanced() {
     each_version(|version, root| {

@@ -91,8 +91,8 @@ const ROWS: &[Row] = &[
     Row("txn-mode-write-with-shared-buffer", "false", "true", "perhaps"),
 ];
 
-/// The settings with an odd value that an etcd release accepts silently, as another value or as none. The agent refuses
-/// these values.
+/// The settings for which an etcd release silently accepts the invalid value of their [`Row`]. etcd takes it for another value, or ignores
+/// it. The agent refuses it.
 const TAKEN_BY_ETCD: &[(&str, &str)] = &[
     ("3.4", "metrics"),
     ("3.5", "backend-bbolt-freelist-type"),

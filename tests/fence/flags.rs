@@ -79,9 +79,8 @@ const KNOWN: [(&str, u64, bool); 11] = [
     ("supermicro-x13-sys821ge", 300, true),
 ];
 
-/// Asserts when a captured BMC offers a session as the flag of a fence race: only if it has a list of sessions at the
-/// URI in its service root. The captures contain no such list, so the test adds one. A BMC never offers its locate
-/// light.
+/// Asserts the flag that each captured BMC offers for a fence race. The flag is a session if the service root names a list of sessions and
+/// the BMC has this list. The captures contain no list, so the test adds one. The BMC's locate light is never a flag.
 #[test]
 fn each_captured_bmc_offers_a_session_where_its_root_says_and_no_light() {
     assert_eq!(KNOWN.map(|(name, ..)| name).to_vec(), CAPTURED.iter().map(|one| one.name).collect::<Vec<_>>());

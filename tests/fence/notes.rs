@@ -31,7 +31,7 @@ fn read(directory: &Path, server: &Server, system: &str) -> BmcNote {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// Returns the time in `ahead` seconds in the format of an HTTP header.
+/// Returns the time `ahead` seconds from now, in the format of an HTTP header.
 fn date(ahead: i64) -> String {
     let at = i64::try_from(clock::wall_seconds()).unwrap() + ahead;
     let at = time::OffsetDateTime::from_unix_timestamp(at).unwrap();

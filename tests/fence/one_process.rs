@@ -50,7 +50,7 @@ fn fenced(server: &Server, action: &str) -> Result<(Ending, Option<SessionHandle
     Ok((ending, receive.try_recv().ok()))
 }
 
-/// Installs a fake `podman` in `directory` that answers after this many seconds that there is no container.
+/// Installs a fake `podman` in `directory`. It takes `seconds` for each answer, and answers that there is no container.
 fn podman_takes(directory: &Path, seconds: u32) {
     script(&directory.join("podman"), &format!("sleep {seconds}; echo 'Error: no such container etcd' >&2; exit 125"));
 }

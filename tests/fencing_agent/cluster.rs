@@ -188,8 +188,8 @@ impl Node {
         self.dir.join(name)
     }
 
-    /// Has the agent's next start find a watchdog that an earlier agent left armed. The agent then feeds it at the first contact,
-    /// and not only after 10 s.
+    /// Leaves a record that an earlier agent left the watchdog armed. The next agent then feeds it at its first contact with a quorum, and
+    /// not only after 10 s.
     pub(crate) fn leave_running(&self) {
         fs::write(self.dir.join("run/armed"), "magic close\n").unwrap();
         fs::set_permissions(self.dir.join("run/armed"), fs::Permissions::from_mode(0o600)).unwrap();

@@ -289,7 +289,8 @@ fn shipped_programs() -> [(&'static str, Vec<u8>); 2] {
     [("deb", of_deb), ("rpm", fs::read(unpacked.path().join("of-rpm")).unwrap())]
 }
 
-/// Asserts that the packages do not contain the lab's program, which loses writes at a switch to test the lab's checks.
+/// Asserts that the packages do not contain the lab's faulty build of the program. It has switches that make it lose writes, with which
+/// the lab tests its own checks.
 #[test]
 fn what_is_shipped_has_none_of_the_labs_faults() {
     for (package, program) in shipped_programs() {

@@ -24,8 +24,8 @@ fn agent(dir: &Path) -> PathBuf {
     link
 }
 
-/// Returns the environment variables of an alert about a monitor that failed a moment ago. It is that new, because a new
-/// recipient gets only the last hour.
+/// Returns the environment variables of an alert about a monitor that failed a moment ago. An older alert might not be delivered, because
+/// a new recipient gets only the events of the last hour.
 fn variables(number: u64) -> Vec<(String, String)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let fixed = [

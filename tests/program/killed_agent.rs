@@ -30,7 +30,7 @@ pub(super) fn in_namespaces(module: &str, name: &str, inner: fn()) {
 /// The directory in which the fake programs keep their state. Its file system is visible only to this test.
 pub(super) const STAGE: &str = "/run/stage";
 
-/// The duration of a start of the container by the fake podman, in seconds. It is enough for all that happens meanwhile.
+/// The time that the fake podman takes to start the container, in seconds. It is long enough for the test to kill the agent meanwhile.
 const LAUNCH_TAKES: u64 = 4;
 
 /// The script of a fake `podman` with one container. In place of etcd it runs `sleep`.

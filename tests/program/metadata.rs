@@ -27,9 +27,9 @@ fn the_committed_metadata_is_what_the_binary_prints() {
     }
 }
 
-/// The options by which xmllint checks the meta-data. The schema of the resource-agent API 1.1 is the one that pcs uses. The
-/// DTD is the one that the meta-data names, with the news of API 1.1 added to that of 1.0. Pacemaker accepts `reload-agent`
-/// and reloadable parameters only from an agent of 1.1.
+/// The options by which xmllint checks the meta-data. The schema of the resource-agent API 1.1 is the one that pcs uses. The DTD is that
+/// of API 1.0, which the meta-data names, with the additions of API 1.1. Pacemaker accepts `reload-agent` and reloadable parameters only
+/// from an agent of 1.1.
 const SCHEMAS: &[&[&str]] = &[
     &["--relaxng", "/usr/share/pcs/data/ocf-1.1.rng"],
     &["--dtdvalid", concat!(env!("CARGO_MANIFEST_DIR"), "/metadata/ra-api-1.1.dtd")],

@@ -58,7 +58,7 @@ const OWN: [&str; 9] = [
 /// The actions that the test runs, in an order in which none starts etcd.
 const ACTIONS: [&str; 10] =
     ["meta-data", "validate-all", "monitor", "notify", "promote", "demote", "reload-agent", "stop", "start", "stop"];
-/// The time within which a start must end, including its own limit for failing.
+/// The time after which the test kills an action. A start fails by itself before that.
 const LONGEST: Duration = Duration::from_secs(25);
 /// The time within which every action but a start must end.
 const LONGEST_OF_OTHERS: Duration = Duration::from_secs(12);

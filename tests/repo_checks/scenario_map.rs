@@ -69,7 +69,7 @@ fn every_situation_of_the_catalogue_has_its_row() {
     assert_eq!(numbers, (1..=SITUATIONS).collect::<Vec<_>>());
 }
 
-/// Returns the name of each scenario of the model, with the numbers of the situations that it covers by its comment.
+/// Returns the name of each scenario of the model, with the numbers of the situations that the scenario's comment names.
 fn scenarios_of_the_model() -> Vec<(String, Vec<usize>)> {
     let files = fs::read_dir(root().join("tests/scenarios")).unwrap().map(|file| file.unwrap().path());
     let scenarios = files.filter(|path| path.extension().is_some_and(|extension| extension == "scn"));

@@ -200,7 +200,7 @@ fn what_means_the_same_and_what_was_added_is_left_alone() {
     });
 }
 
-/// Asserts that a missing object is made again, and is not reported as a difference. One step may have both.
+/// Asserts that a missing object is made again, and is not reported as a difference. The same step may also report a difference.
 #[test]
 fn what_was_taken_away_is_made_again() {
     in_namespaces(module_path!(), "what_was_taken_away_is_made_again", || {

@@ -97,8 +97,8 @@ fn a_node_of_a_new_pair_begins_alone_under_a_controller_only() {
     }
 }
 
-/// Asserts that a controller lets a node continue from old data, so that the writes of its standalone peer are lost.
-/// Tandem has an operator decide instead.
+/// Asserts that each controller lets a node continue from old data, so that the writes of its standalone peer are lost. With Tandem, an
+/// operator must decide in the same run.
 #[test]
 fn a_controller_continues_from_data_of_earlier_and_tandem_asks_for_that() {
     for strategy in CONTROLLERS {

@@ -100,7 +100,7 @@ fn a_sole_voter_boots_alone_and_switches_nothing_off_that_is_on() {
     assert_caught(&[("on-is-off", "which is on")], Bounds { blank: true, ..lone_boot });
 }
 
-/// Asserts with two faults that the search catches other broken rules about a node that boots without its peer.
+/// Asserts that a search with two faults catches further broken rules about a node that boots without its peer.
 #[test]
 #[ignore = "minutes: `make sim-deep` runs it"]
 fn a_sole_voter_boots_alone_by_all_rules_or_not_at_all() {
@@ -194,8 +194,8 @@ fn refusals_end_where_failures_add_up() {
     assert_caught(&[("failures-add-up", "dead")], counted);
 }
 
-/// Asserts that the search catches an agent that trusts a leader although the vote proxy that elected this leader has
-/// given up. Each such leader leads to one more announced cluster.
+/// Asserts that the search catches an agent that trusts a leader although the vote proxy that elected this leader has given up. Such an
+/// agent announces more new clusters than there were faults.
 #[test]
 fn an_abandoned_leader_is_not_believed() {
     let counted = Bounds { operators: true, counts_forks: true, ..bounds(1) };
@@ -247,16 +247,16 @@ fn two_histories_are_told_apart_and_kept() {
     assert_caught(&caught, parted);
 }
 
-/// Asserts that the search catches an agent that does not wait for the launch of a killed one. Pacemaker stops the resource
-/// that it considers failed, and etcd then starts after that.
+/// Asserts that the search catches an agent that ignores a container launch by an action that was killed. Pacemaker's stop of the failed
+/// resource then ends before the launch does, and etcd starts after the stop.
 #[test]
 fn a_launch_that_is_not_waited_for_starts_etcd_after_its_stop() {
     let caught = [("launch-ignored", "etcd starts after its stop was answered")];
     assert_caught(&caught, Bounds { stacks: false, ..bounds(2) });
 }
 
-/// Asserts that the search catches an agent that waits for the vote of a peer with damaged or lost data. Some data looks
-/// whole and is not.
+/// Asserts that the search catches an agent that waits for the vote of a peer with damaged or lost data. Damaged data may look whole to
+/// the agent.
 #[test]
 fn a_vote_that_never_comes_is_not_waited_for() {
     let damaged = Bounds { damage: true, ..bounds(1) };
@@ -265,8 +265,8 @@ fn a_vote_that_never_comes_is_not_waited_for() {
     assert_caught(&[("vote-that-is-gone-awaited", "dead")], Bounds { disks: true, ..from_blank() });
 }
 
-/// Asserts that searches with two faults catch some broken rules. They found the first runs that
-/// [`what_is_long_or_takes_three_faults_is_played`] replays.
+/// Asserts that searches with two faults catch some broken rules. The runs that these searches found first are replayed by
+/// [`what_is_long_or_takes_three_faults_is_played`].
 #[test]
 #[ignore = "a minute: `make sim-deep` runs it"]
 fn deep_searches_catch() {

@@ -213,7 +213,7 @@ impl Drop for Mux {
     }
 }
 
-/// Has a client leave in good order, by a `V`.
+/// Makes a client leave in good order, by a `V`.
 fn leave(mut client: UnixStream) {
     client.write_all(b"V").unwrap();
 }

@@ -167,8 +167,8 @@ impl Drop for SlowSyncs {
     }
 }
 
-/// Asserts that a vote proxy gives up on a disk that syncs in three seconds. A later one completes its work. etcd answers
-/// only after its log is on the disk, so the first one cannot complete in time.
+/// Asserts that a vote proxy gives up if each sync of the survivor's disk takes three seconds, and that a later one completes its work.
+/// etcd answers only after its log is on the disk, so the first one cannot complete in time.
 #[test]
 fn a_disk_that_syncs_in_three_seconds_is_not_waited_for() {
     each_version(|version, root| {

@@ -126,7 +126,7 @@ impl Survivor {
         self.looking_anew(|wish| peer::vote_proxy(&self.place, wish, WITHIN))
     }
 
-    /// Runs a vote proxy for this member that ends itself after `step`.
+    /// Runs a vote proxy for this member, and ends the vote proxy after `step`.
     pub(crate) fn vote_proxy_up_to(&self, step: ProxyStep) -> GivenUp {
         let ended = self.looking_anew(|wish| self.up_to(wish, step)).unwrap_err();
         assert!(ended.step == step && ended.why.starts_with("ended here"), "{ended}");
@@ -155,8 +155,8 @@ impl Survivor {
         members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect()
     }
 
-    /// Has etcd write a log entry that needs no space in the database. With this write, everything before it in the
-    /// log is synced to the disk as well.
+    /// Makes etcd write a log entry that needs no space in the database. With this write, everything before it in the log is synced to the
+    /// disk as well.
     pub(crate) fn writes_its_log(&self) {
         let Asker { runtime, client } = &mut self.etcd.client();
         runtime.block_on(client.alarm(AlarmAction::Get, AlarmType::None, None)).unwrap();

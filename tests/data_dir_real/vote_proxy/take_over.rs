@@ -11,7 +11,7 @@ use crate::each_version;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
 const LEASE_S: i64 = 30;
-/// The time between the death of a member and the vote proxy, as fencing would take it.
+/// The time between the death of a member and the vote proxy. Fencing takes about as long.
 const FENCED: Duration = Duration::from_millis(2500);
 /// The longest time from the vote proxy's start to the next acknowledged write, on a busy machine.
 const AT_MOST: Duration = Duration::from_secs(2);

@@ -50,7 +50,7 @@ impl Serfs {
         serfs
     }
 
-    /// Has the serf of the first host join all others. Without that, each would wait for its next attempt after a cut.
+    /// Makes the serf of the first host join all others. Otherwise these would be reached only at serf's next attempt after a cut.
     pub(super) fn join(&self) -> bool {
         let mut join = program("nsenter");
         join.arg("--net=/run/netns/n1").arg(serf()).args(["join", "-replay=false"]);

@@ -26,8 +26,8 @@ fn last_start(text: &str, changes: &[(&str, &str)]) -> String {
     format!("{}{changed}{}", &text[..at], &text[end..])
 }
 
-/// Returns the CIB `text` with a last `action` of etcd that ended with `code` and `status`. The element of the monitor after
-/// it is replaced.
+/// Returns the CIB `text` in which the last operation of etcd is an `action` that ended with `code` and `status`. Its record as the last
+/// failure replaces the record of the monitor.
 fn failed(text: &str, action: &str, code: &str, status: &str) -> String {
     let failed = last_start(
         text,

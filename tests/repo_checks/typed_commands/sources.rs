@@ -8,7 +8,8 @@ use syn::visit::{self, Visit};
 use crate::recovery_guide;
 use crate::tree::{root, rust_files};
 
-/// The names of the functions and constants that make a command for `typed`. All texts in them are commands.
+/// The names of functions and constants in `src/operate/health` that return a command. The sources pass it to `typed`, which makes it a
+/// problem's command. All texts in these functions and constants are commands.
 const MAKERS: [&str; 9] =
     ["RECLAIM", "WATCH", "command", "fencing_check", "history", "others", "update_command", "way_back", "what_to_type"];
 /// The texts in functions of [`MAKERS`] that are no commands: values for placeholders, and names of parameters.
