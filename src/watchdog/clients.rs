@@ -56,7 +56,7 @@ impl Clients {
         (events, Ok(()))
     }
 
-    /// Reads what a client has sent. Returns only the last byte, and whether the connection has ended.
+    /// Reads what a client has sent. Returns one event for the last byte, and one for the end of the connection if it has ended.
     pub(super) fn read(&mut self, id: Id) -> Vec<Event> {
         let Some(stream) = self.streams.get_mut(&id) else { return Vec::new() };
         let mut chunk = [0; CHUNK];

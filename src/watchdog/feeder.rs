@@ -91,8 +91,8 @@ impl Feeder {
 }
 
 impl Shared {
-    /// Returns whether the device may be fed at the time `now`, which must be before the deadline. After the deadline the device is never
-    /// fed again.
+    /// Returns whether the device may be fed at the time `now`. It may only before the deadline. Once the deadline has passed, the device
+    /// is never fed again.
     fn is_fed(&self, now: u64) -> bool {
         if now >= self.until.load(Ordering::SeqCst) {
             self.has_ended.store(true, Ordering::SeqCst);
