@@ -21,7 +21,7 @@ use crate::os::regular_file;
 pub(crate) const FILE: &str = "/etc/tandem/fencing-agent.toml";
 /// The configuration that `fencing-agent example` prints.
 pub(crate) const EXAMPLE: &str = include_str!("config/example.toml");
-/// The largest file of members, and the largest configuration, in bytes.
+/// The largest allowed size of the configuration, and of the file of members, in bytes.
 const LIMIT: u64 = 1024 * 1024;
 /// The shortest window that may be configured. A window is the time for which an answer of a member counts, and must contain four
 /// challenges.
@@ -73,8 +73,8 @@ pub(crate) struct Watchdog {
     pub(crate) interval: Duration,
 }
 
-/// Returns the reason why a configuration with this text is refused; `None` if it is accepted. Its lists of members in a file or in the
-/// API are not read and count as empty.
+/// Returns the reason why a configuration with this text is refused; `None` if it is accepted. A list of members in another file or in the
+/// API is not read, and counts as empty.
 pub fn refusal_of(text: &str) -> Option<String> {
     let file = Path::new(FILE);
     let none = (|_: &Path| Ok(Members::new()), |_: &Kubernetes| Ok(Members::new()));

@@ -50,7 +50,7 @@ pub(super) struct Feeding {
     is_by_tie: bool,
     /// The shell's reasons for not using the watchdog; `None` until the shell has checked them.
     reasons: Option<Vec<String>>,
-    /// The core's own reason for not using the watchdog, which is a fault of the list of members.
+    /// The core's own reason for not using the watchdog: a fault in the list of members. `None` if there is none.
     unfit: Option<String>,
     /// True if the watchdog is fed even without a quorum, because it must not be used and cannot be closed.
     is_maintained: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The name of a member. Copies share the text.
 pub(crate) type Name = Arc<str>;
 
-/// The rule how many of a member's networks must answer for the member to count as reached.
+/// The number of a member's networks that must answer so that the member counts as reached: any one, or all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NetworkRule {
     #[default]

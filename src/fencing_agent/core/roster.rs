@@ -32,7 +32,7 @@ impl Known {
     }
 }
 
-/// The other listed members, their suspicions, and the changes that local clients have not received yet.
+/// All listed members except this node, their suspicions, and the changes that local clients have not received yet.
 #[derive(Debug)]
 pub(super) struct Roster {
     me: Name,

@@ -190,7 +190,8 @@ impl Swim {
     }
 
     /// Returns whether foca may receive an update from gossip. The update must be about a listed member and must not contradict this
-    /// node's own contact. Handles an update about this node itself instead, by refuting a suspicion.
+    /// node's own contact. foca does not receive an update about this node itself: `filter` handles such an update, and refutes a
+    /// suspicion.
     fn filter(&mut self, now: Duration, update: &Member<Id>, contacts: &Contacts) -> bool {
         let name = &update.id().name;
         if *name == self.me.name {

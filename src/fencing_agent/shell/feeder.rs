@@ -36,8 +36,8 @@ enum Order {
     Disarm,
     /// An order to feed immediately, because the deadline has moved from the past into the future.
     Feed,
-    /// An order to end the feeding thread, after all earlier orders. An open watchdog is closed without `V`, so that it stays armed. The
-    /// thread sends on the channel once it has done so.
+    /// An order to end the feeding thread, after all earlier orders. An open watchdog is closed without `V`, so that it stays armed. After
+    /// that the thread sends on the channel.
     End(Sender<()>),
 }
 

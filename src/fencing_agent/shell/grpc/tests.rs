@@ -14,7 +14,7 @@ fn event(name: &str) -> Event {
     Event { node: Some(node(name)), r#type: EventType::Left.into(), ..Event::default() }
 }
 
-/// Runs `test` with a hub and the socket of a server for it. Panics after 20 s.
+/// Runs `test` with a hub, and with the socket of a server that serves this hub. Panics after 20 s.
 fn served<T: Future<Output = ()>>(test: impl FnOnce(Hub, std::path::PathBuf) -> T) {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("socket");
