@@ -103,9 +103,9 @@ logging {{
     )
 }
 
-/// The CIB that a host's Pacemaker finds on its first boot. It contains properties only. With a CIB on disk, the
-/// first election does not wait the default `dc-deadtime` of 20 s. Both hosts share the machine's CPUs. With the
-/// default `load-threshold`, Pacemaker on a busy machine would run one action at a time.
+/// The CIB that a host's Pacemaker finds on its first boot. It contains properties only. Because there is a CIB on disk, the first
+/// election waits for the short `dc-deadtime` in it, and not for the default of 20 s. The high `load-threshold` lets Pacemaker run several
+/// actions at a time even if the machine, which both hosts share, is busy.
 pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" admin_epoch="0" epoch="1" num_updates="0">
   <configuration>
     <crm_config>

@@ -14,8 +14,8 @@ use crate::sh::{self, Result};
 const EVERY: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(2);
 const FILE: &str = "revision.json";
-/// The pod manifest on OpenShift's hosts. Only a host with this file runs the stand-in for OpenShift's `etcd-rev`
-/// container, because OpenShift's operator creates both.
+/// The pod manifest on OpenShift's hosts. Only a host with this file runs a replacement of OpenShift's `etcd-rev` container. On OpenShift,
+/// the same operator creates the manifest and the container.
 const MARK: &str = "/etc/kubernetes/static-pod-resources/etcd-certs/configmaps/external-etcd-pod/pod.yaml";
 
 /// Writes etcd's highest Raft index to `revision.json` every ten seconds, as OpenShift's `etcd-rev` container does.

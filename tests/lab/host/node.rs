@@ -107,8 +107,8 @@ impl Node {
         format!("7a4e1000-0000-4000-8000-00000000000{}", self.number())
     }
 
-    /// Returns the MAC address of the host's card on the network with this number. It is fixed, because peers could
-    /// not reach a rebooted host while their neighbour entries have another address.
+    /// Returns the MAC address of the host's card on the network with this number. Each boot gives the card the same address. Otherwise
+    /// peers could not reach a rebooted host until their neighbour entries with the old address expire.
     pub fn mac(self, network: u8) -> String {
         format!("02:7a:4e:00:0{network}:0{}", self.number())
     }

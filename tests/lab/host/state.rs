@@ -170,8 +170,8 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// Returns the time from `since_epoch` to the time of day in `stamp`, which must be less than half a day away.
-/// Returns zero for an earlier stamp.
+/// Returns the time from `since_epoch` to the next moment with the time of day in `stamp`. If that is more than half a day, the stamp is
+/// older than `since_epoch`, and the result is zero.
 pub fn since_stamp(stamp: &str, since_epoch: Duration) -> Duration {
     const DAY: u64 = 86_400_000;
     let number = |from: usize, to: usize| stamp.get(from..to).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);

@@ -40,7 +40,7 @@ pub fn replay(lab: &Lab, what: &str) -> Result<usize> {
     Ok(count)
 }
 
-/// Returns the path of the host's own `tandem`, because another build may rightly decide otherwise.
+/// Returns the path of the host's own `tandem`. A replay must use it, because another build may rightly decide otherwise.
 fn program(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "usr").join("sbin/tandem")
 }

@@ -5,11 +5,11 @@
 /// The stage of the scenario `openshift_created` at which one of OpenShift's commands runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Both nodes serve under the agent. The log begins with the first start.
+    /// Both nodes serve under the agent. Pacemaker's log is searched from the first start on.
     Created,
     /// The clone of etcd was disabled, and is stopped on both nodes.
     Disabled,
-    /// The clone of etcd was disabled and enabled again, and both nodes serve. The log begins when it was disabled.
+    /// The clone of etcd was disabled and enabled again, and both nodes serve. Pacemaker's log is searched from the disabling on.
     Enabled,
 }
 
@@ -18,7 +18,7 @@ pub enum When {
 pub enum Found {
     /// The pattern must be found on each node.
     Everywhere,
-    /// The pattern must be found on the node with the later name only.
+    /// The pattern must be found on the second node, and not on the first one.
     OnTheSecond,
     /// The pattern must be found on neither node.
     Nowhere,
@@ -32,7 +32,7 @@ pub enum Found {
 
 pub struct Look {
     pub when: When,
-    /// The shell command, which succeeds if its pattern is found. In it `LOG` is Pacemaker's log since the stage
+    /// The shell command, which succeeds if its pattern is found. The word `LOG` in it means the part of Pacemaker's log since the stage
     /// `when`.
     pub command: &'static str,
     pub found: Found,

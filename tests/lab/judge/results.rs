@@ -26,7 +26,7 @@ Rows before 2026-11-30 were taken over from a list that was written by hand.
 /// One row of the file of results: a run and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The scenario's name, or the words that repeat a series.
+    /// The name of the scenario, or the command line of the series.
     pub run: String,
     /// The hosts and the programs on them, from [`hosts`].
     pub hosts: String,

@@ -68,7 +68,7 @@ impl Drop for Stalls {
     }
 }
 
-/// Returns how much of `span` the machine stalled.
+/// Returns for how much of `span` the machine stalled.
 pub fn within(span: Span, stalls: &[Span]) -> Duration {
     stalls.iter().map(|stall| span.1.min(stall.1).saturating_sub(span.0.max(stall.0))).sum()
 }

@@ -30,7 +30,7 @@ const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
 /// The text that the agent logs at the beginning of its recovery.
 const RECOVERS: &str = "that it runs standalone";
-/// The time for which the lab searches for an etcd after it was stopped, in addition to the time of a launch.
+/// The time for which no etcd may run after its stop, in addition to the time of a launch.
 const INERT: Duration = Duration::from_secs(4);
 
 impl Scene<'_> {

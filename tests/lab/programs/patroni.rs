@@ -152,7 +152,7 @@ pub fn is_primary(lab: &Lab, node: Node) -> bool {
 }
 
 /// Returns whether Patroni's state in etcd names a synchronous standby. From then on each row waits for the other host. If a replica is
-/// lost before its state names one, Patroni 3.0.2 makes rows wait until the replica is back.
+/// lost before that state names it, Patroni 3.0.2 makes rows wait until the replica is back.
 pub fn is_redundant(lab: &Lab, node: Node) -> bool {
     host::said(lab, node, &["timeout", "5", "patronictl", "-c", CONFIG, "list"]).contains("Sync Standby")
 }

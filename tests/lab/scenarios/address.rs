@@ -83,7 +83,7 @@ pub(super) struct Watched {
     pub(super) on_both: u32,
 }
 
-/// Counts while `work` runs, ten times a second, whether both hosts have the floating address.
+/// Runs `work`. Checks ten times a second meanwhile which hosts have the floating address, and counts how often both have it.
 pub(super) fn watched(lab: &Lab, address: &str, work: impl FnOnce() -> Result<()>) -> Result<Watched> {
     let (is_done, watched) = (AtomicBool::new(false), Mutex::new(Watched::default()));
     std::thread::scope(|scope| {

@@ -122,8 +122,8 @@ fn from_the_shell(lab: &Lab) -> Result<()> {
     steps::nobody_is_wanted_dead(lab)
 }
 
-/// Checks a fence device with an option that only prints text. No node may be fenced, and the fencer must not report
-/// that one was.
+/// Checks the options `version` and `help` of a fence device, with which the agent only prints text. No node may be fenced, and the fencer
+/// must not report that one was.
 fn asked_for_text(lab: &Lab) -> Result<()> {
     let began = state::since_epoch();
     for option in ["version", "help"] {

@@ -23,8 +23,7 @@ const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
 /// The tolerance in seconds between the times that the command reports and those in the lab's own log.
 const CLOSE: f64 = 0.5;
-/// The finding of `tandem fencing check` in a lab without the collector's timer, because no collector publishes
-/// anything there.
+/// The finding that `tandem fencing check` always has in this lab. No timer runs the collector there, so no collector publishes anything.
 const WITHOUT_COLLECTOR: &str = "collector-missing";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

@@ -95,8 +95,8 @@ pub fn upgrade(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Runs an upgrade, and kills it while its constraint keeps etcd off a node. That node's etcd is being restarted, or
-/// is about to be.
+/// Runs an upgrade, and kills it as soon as its constraint is in the CIB. The constraint keeps etcd off a node, where etcd is being
+/// restarted or is about to be.
 pub fn cut_off(lab: &Lab, on: Node, command: &str) -> Result<()> {
     let line = format!(
         "{command} & for i in $(seq 300); do cibadmin --query --scope constraints | grep -q tandem-upgrade && break; sleep 0.1; done; \

@@ -47,9 +47,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     both_lose_power(lab)
 }
 
-/// Waits for two monitors of each agent, which run every 30 s. In the first monitor after a member's return, the shell agent reads the
-/// member's new id. Tandem needs both if the shell agent has promoted its member: the first monitor publishes that this node may run
-/// standalone, and later ones rely on the published value.
+/// Waits for two monitors of each agent, which run every 30 s. In the first monitor after its member has returned, the shell agent reads
+/// the member's new id. If the shell agent promoted Tandem's member, Tandem's first monitor publishes that its node may run standalone,
+/// and the later ones rely on the published value.
 fn settle() {
     std::thread::sleep(ONE_MONITOR * 2);
 }

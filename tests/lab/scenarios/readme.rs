@@ -67,8 +67,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     if left.is_empty() { Ok(()) } else { Err(format!("left behind: {}", left.join(", ")).into()) }
 }
 
-/// Returns all blocks of shell commands in the guides, in order. A block without a mark fails, because it would never
-/// be tested.
+/// Returns all blocks of shell commands in the guides, in order. Fails if a block has no mark, because that block would never be tested.
 fn blocks() -> Result<Vec<Block>> {
     let mut found: Vec<Block> = Vec::new();
     let mut mark: Option<String> = None;

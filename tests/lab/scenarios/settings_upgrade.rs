@@ -53,7 +53,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Checks that `tandem upgrade` refuses settings that the agent would reject, and settings that would part the nodes.
+/// Checks that `tandem upgrade --settings` refuses a parameter that it cannot change, an invalid value, and an unknown setting of etcd.
 fn refused(lab: &Lab, on: Node) -> Result<()> {
     for (words, why) in [
         ("client_port=2479", "client_port is none of"),

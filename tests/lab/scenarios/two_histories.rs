@@ -34,7 +34,7 @@ const WORDS: &str = "'crm_attribute -n etcd_primary -v NODE' chooses the data to
 
 /// The directory of the data that lost the choice between two histories, as a shell pattern.
 const HISTORY: &str = "/var/lib/etcd/member-history-*";
-/// The largest number of writes that can be in flight: one of each writer, which may have retried it.
+/// The limit for the writes that were in flight at the power cut. Each writer has one, which it may have tried again under another key.
 const IN_FLIGHT: usize = 16;
 
 /// The pause before the choice in the case in which the operator chooses at once.

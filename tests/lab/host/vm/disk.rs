@@ -22,8 +22,8 @@ const DRIVERS: &[&str] =
 const WATCHDOG: &str = "i6300esb";
 /// The time-out in seconds that the watchdog's driver gets; its default is 30. A shutdown sets another time-out.
 const BITES_AFTER: u32 = 10;
-/// The word on the kernel's command line that makes a virtual machine print [`WORD`] and do nothing else. It shows
-/// whether KVM works.
+/// The word on the kernel's command line that makes a virtual machine print [`WORD`] and switch itself off. The printed text shows that
+/// KVM works.
 pub const PROBE: &str = "lab.probe";
 pub const WORD: &str = "the lab's kernel runs";
 

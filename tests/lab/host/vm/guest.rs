@@ -74,7 +74,7 @@ const MASKED: &[&str] = &[
     "podman-clean-transient.service",
 ];
 const ENABLED: &[&str] = &["ssh", "lab-net", "lab-journal"];
-/// The units to enable on hosts that come up with a cluster. pcsd is masked there, because pcs makes no cluster.
+/// The units to enable on hosts that come up with a cluster. pcsd is masked there, because the lab makes the cluster without it.
 const CLUSTER: &[&str] = &["corosync", "pacemaker"];
 const NO_CLUSTER_IS_MADE: &[&str] = &["pcsd.service", "pcsd-ruby.service"];
 

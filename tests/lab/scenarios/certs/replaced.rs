@@ -144,8 +144,8 @@ fn issued(lab: &Lab, name: &str) -> Result<()> {
     host::must(lab, HERE, &["rm", "-r", &dir]).map(drop)
 }
 
-/// Waits until `tandem certs` has ended on `node`, because each of the two commands notices the other one's end a
-/// moment later.
+/// Waits until `tandem certs` has ended on `node`. The commands of the two nodes do not end together, because each notices the other one's
+/// end a moment later.
 pub(super) fn end_leftovers(lab: &Lab, node: Node) -> Result<()> {
     let none = || host::must(lab, node, &["sh", "-c", "! pgrep -f '^tandem certs'"]).ok().map(drop);
     sh::wait_for(&format!("'tandem certs' on {node} to end"), Duration::from_secs(90), Duration::from_millis(300), none)

@@ -22,7 +22,7 @@ use crate::sh::{self, Result};
 const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
 const TEST: &str = "tandem fencing test node2 --confirm node2 --timeout 5m";
-/// The time-out from the start of the fencing test until the node's state in which the power cut is due.
+/// The time-out from the start of the fencing test until the fenced node reaches the state in which the power cut is due.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The boot delay of the fenced machine in seconds. The machine becomes a learner only if it boots after Corosync has
 /// missed it and after a monitor of the survivor. Otherwise it stays a voter.

@@ -68,8 +68,8 @@ const STATES: &[(&str, Enter)] = &[
     }),
 ];
 
-/// The commands that are tested on a healthy pair, each with a text that it must print. These commands end no state
-/// by themselves, or belong to a state that no scenario brings about.
+/// The commands that are tested on a healthy pair, each with a text that it must print. They resolve no problem by themselves, or belong
+/// to a problem that no scenario causes.
 const ON_A_HEALTHY_PAIR: &[(&str, &str)] = &[
     ("attrd_updater --query --all --name tandem-collected", "host=\"node2\""),
     ("cibadmin --query", "<cib "),

@@ -46,7 +46,8 @@ pub(super) fn without_pacemaker(lab: &Lab, seat: Seat) -> Result<()> {
     pacemaker::begin(lab, there)
 }
 
-/// Checks that `since` in `tandem status` begins anew after etcd was killed, because a report has to show that gap.
+/// Checks that `since` in `tandem status` begins anew after etcd was killed. The cluster was not redundant for a moment, and an operator
+/// must be able to see that.
 pub(super) fn killed(lab: &Lab, seat: Seat) -> Result<()> {
     let killed_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     etcd::kill(lab, seat.there)?;

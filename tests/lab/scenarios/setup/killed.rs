@@ -142,8 +142,8 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
     Err(format!("it does not come to its end, cut off {CUTS} times").into())
 }
 
-/// Returns whether `tandem setup` has ended. Its last lines report the result and are no steps. So the lab must not
-/// interrupt it there. A virtual machine's ssh reports the end a moment later.
+/// Returns whether `tandem setup` has ended. Its last lines report the result and are no steps, so the lab must not interrupt the command
+/// after them. For a virtual machine it waits a moment, because ssh reports the end late.
 fn has_ended(lab: &Lab, command: &mut Typed) -> bool {
     match host::Kind::of(lab) {
         host::Kind::Namespaces => command.ended(),
@@ -166,8 +166,7 @@ fn without_figures(line: &str) -> String {
     words.join(" ")
 }
 
-/// Switches both nodes on, and waits until they have booted and sshd runs. For anything slower `tandem setup` itself
-/// must wait.
+/// Switches both nodes on, and waits until they have booted and sshd runs. For services that start later, `tandem setup` itself must wait.
 fn wait_both(lab: &Lab) -> Result<()> {
     lab.set("boot-delay", "0")?;
     for node in NODES {

@@ -137,8 +137,8 @@ impl Guest<'_> {
         self.must(&["rm", "-f", "/run/lab-leave"])
     }
 
-    /// Checks `fencing-agent` as a client of `watchdog-mux`. It is killed on one virtual machine, and cut off on the
-    /// other. Both must be reset.
+    /// Checks `fencing-agent` as a client of `watchdog-mux`. On one virtual machine `fencing-agent` is killed, and the other virtual
+    /// machine is cut off. Both must be reset.
     fn agent_of_the_multiplexer(self) -> Result<()> {
         self.configure(MUX_SOCKET)?;
         self.start_multiplexer()?;
