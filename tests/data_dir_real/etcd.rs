@@ -129,7 +129,7 @@ impl Place {
         self.client_url.trim_start_matches("http://")
     }
 
-    /// Starts etcd with only these arguments, after the member's data dir was deleted.
+    /// Deletes the member's data dir, and starts etcd with only these arguments.
     pub(crate) fn run_with(&self, arguments: &[&str]) -> Etcd {
         let _ = fs::remove_dir_all(&self.dir);
         let log = self.dir.with_extension("log");

@@ -47,8 +47,8 @@ fn is_off(server: &Server) -> bool {
     server.world().system().power == "Off"
 }
 
-/// Starts the agents of both nodes at the times `apart`, and kills each when its node is off. Returns which nodes are off in the
-/// end.
+/// Starts the agent of each node after its delay in `apart`, and kills an agent when its own node is off. Returns which nodes are off in
+/// the end.
 fn race(bmcs: &[Server; 2], calls: &[Call; 2], apart: [Duration; 2]) -> [bool; 2] {
     let began = Instant::now();
     let mut agents: [Option<Child>; 2] = [None, None];

@@ -11,7 +11,7 @@ use crate::bmc::{Fault, Misbehaviour, Server, World, at_once};
 const OLD: &str = "s3cret-pass";
 const NEW: &str = "n3w-s3cret";
 
-/// Writes a password file with these lines, as a node has it. Returns its path.
+/// Writes a password file with these lines. Returns its path.
 fn file(directory: &Path, lines: &[&str]) -> PathBuf {
     let path = directory.join("password");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();

@@ -138,8 +138,8 @@ fn from_blank_nodes_one_fault_is_enough_to_catch() {
     assert_caught(&[("learner-counts-as-voter", "no voter's")], disks);
 }
 
-/// Asserts that a search with one fault of any kind catches a start that does not wait for its own record. Only a long run
-/// makes a start the only publisher, because every probe and every stop publishes the record, too.
+/// Asserts that a search with one fault of any kind catches a start that does not wait until its own record is published. The search needs
+/// long runs, because every probe and every stop also publishes the record.
 #[test]
 fn with_one_fault_of_every_kind_the_last_is_caught() {
     let bounds = Bounds { operators: true, disks: true, unblocks: true, slow_fencing: true, ..bounds(1) };
@@ -397,7 +397,8 @@ fn a_node_in_maintenance_is_not_passed_over() {
     assert!(result(Mutant::None).contains("cannot happen here"));
 }
 
-/// The moves that follow a stale announcement if the agent does not wait for its own last record. They extend a scenario.
+/// The moves with which a stale announcement that a node runs standalone is carried out too late. They follow the first moves of a
+/// scenario, and need an agent that does not wait for its own last record.
 const CARRIED_OUT_TOO_LATE: &str = "
     agent on node2 acts
     agent on node2 decides
@@ -421,8 +422,8 @@ const CARRIED_OUT_TOO_LATE: &str = "
     etcd on node1 asks for votes
 ";
 
-/// Asserts that a stale announcement costs a write if the agent does not wait for its own last record. The run is written
-/// down, because three faults are too many for a daily search.
+/// Asserts that a write is lost if a node announces that it runs standalone, does not wait for its own last record, and carries the stale
+/// announcement out. The run is written down, because a daily search cannot have the three faults.
 #[test]
 fn a_stale_announcement_costs_a_write_where_its_last_word_is_not_awaited() {
     let scenario = include_str!("../scenarios/announcement-is-stale-when-it-is-carried-out.scn");

@@ -24,8 +24,8 @@ const STEPS: [ProxyStep; 7] = [
     ProxyStep::Remove,
 ];
 
-/// Starts two voters, kills one while clients write, and ends a vote proxy after `step`. Returns both, and the keys
-/// that were acknowledged until then.
+/// Starts two voters, kills one while clients write, and ends a vote proxy after `step`. Returns the survivor, the dead member, and the
+/// keys that were acknowledged until then.
 fn ended_after(step: ProxyStep, version: &Version, root: &Path) -> (Survivor, Etcd, BTreeSet<String>) {
     let (survivor, mut dead) = Pair::start(version, root).split(true);
     let writers = Writers::start(&[(&survivor.etcd, "a"), (&dead, "b")]);

@@ -106,7 +106,8 @@ pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
 /// The kinds of [`step`] that etcd itself could take. Each of the 16 choices in the input has one.
 const SOUND: [u8; 16] = [0, 1, 2, 0, 4, 5, 6, 7, 8, 8, 10, 11, 0, 5, 0, 15];
 
-/// Appends to the WAL or adds a file, in a way that etcd does or in a worse one. `kind` chooses the way.
+/// Changes the data dir by one step, such as a record in the WAL or a new file. `kind` chooses the step. Some kinds are steps that etcd
+/// takes, and others are damage.
 fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut MemoryDir) {
     let next = writer.index.wrapping_add(1);
     match kind {
