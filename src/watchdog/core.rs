@@ -11,7 +11,7 @@ pub(super) const MOST_CLIENTS: usize = 100;
 /// The last byte of a client that leaves cleanly. The end of a connection after this byte does not end the feeding of the device.
 pub(super) const LEAVES: u8 = b'V';
 
-/// The number of a client's connection. No other connection in the life of this process has the same.
+/// The number of a client's connection. No other connection in the life of this process has the same number.
 pub(super) type Id = u64;
 
 /// The program that has connected as a client. The kernel provides the data.
