@@ -16,7 +16,7 @@ pub(crate) struct Kubernetes {
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) pod: Option<Pod>,
     pub(crate) node: String,
-    /// The key of the label that each member's Node has. Its value is the group.
+    /// The key of the label that each member's Node has. The value of the label is the group.
     pub(crate) label: String,
     pub(crate) group: String,
     pub(crate) check_interval: Duration,
@@ -53,8 +53,7 @@ impl Kubernetes {
         nodes::begin(&self.access()?, &self.node, self.api_timeout)
     }
 
-    /// Lists the Nodes of the group at the start, among which this node must be. Each error contains a command or setting that resolves
-    /// it.
+    /// Lists the Nodes of the group at the start. This node must be among them. Each error contains a command or setting that resolves it.
     pub(super) fn first_list(&self) -> Result<Members, Refusal> {
         let members = self.list().map_err(refusal)?;
         if members.contains_key(&self.node) {

@@ -13,9 +13,10 @@ use super::swim::Swim;
 use super::timing::{FEW, Timing};
 use super::wire::{Datagram, MOST_ACCUSED, Message};
 
-/// The greatest delay of a wake-up that is not significant. After a longer delay, the agent assumes that this node itself was held up.
+/// The limit for the delay of a wake-up. After a longer delay, the agent assumes that this node itself was held up.
 const HELD_UP: Duration = Duration::from_millis(500);
-/// The time after an unanswered challenge to a member during which a challenge from that member causes no further challenge to it.
+/// The pause after a challenge to a member that has not answered it yet. If this member challenges this node during the pause, no further
+/// challenge is sent back.
 const JUST_ASKED: Duration = Duration::from_millis(100);
 /// The longest time until the agent wakes up without an event.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -241,7 +242,8 @@ impl Agent {
         (1..FEW).contains(&self.others.len())
     }
 
-    /// Postpones the next challenge to a member that has answered one. Members without an answer are challenged as often as suspects.
+    /// Postpones the next challenge to the member `name`, which has answered a challenge that was sent at `sent`. Members that do not
+    /// answer are challenged as often as suspects.
     fn postpone(&mut self, name: &Name, sent: Duration, random: u64) {
         let own = sent + a_little_sooner(self.timing.challenge, random);
         let turn = if self.has_rounds() { self.round } else { own };

@@ -48,7 +48,7 @@ pub(crate) struct Watchdog {
     pub(crate) left_running: bool,
 }
 
-/// The timings that the operator has configured. Each one replaces the default for the number of members.
+/// The timings that the operator has configured. Each one replaces its default, which depends on the number of members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimingOverrides {
     pub(crate) gossip: Option<Duration>,
@@ -89,7 +89,8 @@ pub(crate) enum Event {
     /// The time of [`super::Output::WakeAt`] has come. A wake-up at another time does no harm. The first event after `Agent::new` is a
     /// `Wake`.
     Wake,
-    /// A datagram arrived on the network `network`, and the shell has opened its seal. The seal proves the sender's name `from`.
+    /// A datagram arrived on the network `network`, and the shell has authenticated and decrypted it. The authentication proves the
+    /// sender's name `from`.
     Received { from: Name, network: usize, payload: Vec<u8> },
     /// The names of the listed members, which may be unchanged.
     Listed(Vec<Name>),

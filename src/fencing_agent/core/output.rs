@@ -21,8 +21,8 @@ pub(crate) enum Output {
     FeedUntil(Duration),
     /// Writes `V` to the watchdog, which disarms it, and closes it.
     Disarm,
-    /// Sends a change of the member list to local clients. The shell answers `GetAll` with those of [`super::Snapshot::members`] that are
-    /// present.
+    /// Sends a change of the member list to local clients. For the whole list, a client calls `GetAll`, which the shell answers with those
+    /// of [`super::Snapshot::members`] that are present.
     Publish(Change),
     Log(Line),
     /// Writes to disk why the watchdog is not fed, before the machine resets; `None` removes the file. At the next start the shell logs

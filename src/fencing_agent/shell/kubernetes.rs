@@ -214,8 +214,8 @@ impl Follower {
         }
     }
 
-    /// Reports that the watch failed. The reasons for not using the watchdog stay unchanged, because an unreachable API server changes
-    /// nothing.
+    /// Reports that the watch failed. The reasons for not using the watchdog that were read last remain in force, because the Node may
+    /// still have them.
     fn failed(&mut self, why: &Failure) {
         let words = format!("the Node {} cannot be watched: {why}", self.asked.node);
         if let Some(told) = news(&mut self.failure, words) {

@@ -17,7 +17,7 @@ use crate::os::secret::Secret;
 const MAGIC: &[u8; 4] = b"TFA1";
 /// The salt of the key derivation, which separates these keys from other keys with the same secret.
 const SALT: &[u8] = b"tandem fencing-agent datagrams 1";
-/// The range of counters that are accepted from one sender, back from its newest counter. A sender has one counter for all receivers and
+/// The number of counters, back from a sender's newest one, that are still accepted. A sender has one counter for all receivers and
 /// networks.
 const WINDOW: u64 = 4_096;
 const WORDS: usize = 64;
