@@ -50,9 +50,10 @@ pub fn run_and_wait(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
 }
 
 /// Creates a cloned resource. `resource` has its name, agent and options, and `clone` has the kind of clone and the meta attributes.
+/// `typed` is [`run`] or [`create`].
 ///
-/// The creation takes three steps, and the resource is disabled until the last one. One command for all would need a form of the meta
-/// attributes for pcs 0.12 that pcs 0.11 parses otherwise. `typed` is [`run`] or [`create`].
+/// The creation takes three commands, and the resource is disabled until the last one. A single command would need meta attributes in a
+/// form that pcs 0.11 and pcs 0.12 interpret differently.
 pub fn create_clone(lab: &Lab, node: Node, typed: Typed, resource: &[&str], clone: &[&str]) -> Result<()> {
     let name = resource.first().copied().unwrap_or_default();
     let (kind, attributes) = clone.split_first().ok_or("no kind of clone is given")?;

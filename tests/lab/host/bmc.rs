@@ -206,7 +206,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads the next HTTP request of a caller at `origin`. Returns `None` if the caller has hung up.
+    /// Reads the next HTTP request of a caller at `origin`. Returns `None` if the caller has closed the connection.
     fn read(from: &mut impl BufRead, origin: &str) -> Result<Option<Self>> {
         let mut line = String::new();
         // Treats an end without TLS's `close_notify` as an end, too.
@@ -242,7 +242,7 @@ impl Request {
         Some(body.get("ResetType")?.as_str()?.to_owned())
     }
 
-    /// Returns the reset type in the request's body and a space, for the log. The text is empty if there is none.
+    /// Returns the reset type in the request's body and a space, for the log. The text is empty if the body has no reset type.
     fn brief(&self) -> String {
         self.reset_type().map(|kind| format!("{kind} ")).unwrap_or_default()
     }

@@ -182,7 +182,7 @@ fn is_on_a_disk(lab: &Lab, holder: &Holder) -> Result<()> {
     }
 }
 
-/// Sets the attribute that the exit reasons name to the node with the newest data, as an operator does.
+/// Chooses the node with the newest data, as an operator does: sets the attribute that the exit reasons name to the name of this node.
 fn choose(lab: &Lab, node: Node) -> Result<()> {
     lab.event(&format!("the operator chooses the data of {node}"));
     let words = ["crm_attribute", "--name", CHOICE, "--update", node.name()];

@@ -34,8 +34,8 @@ const TREE_OPTIONS: &[&str] = &[
 ];
 
 /// Returns the root file system of a minimal machine of the Debian release `suite` with `packages` and their dependencies. No program has
-/// ever run in it. The first call makes it in a minute or two, and keeps it under a name derived from its contents. Callers must not write
-/// to it.
+/// ever run in it. The first call makes it in a minute or two. It is kept under a name derived from the suite, the packages and the
+/// options. Callers must not write to it.
 pub fn root_tree(suite: &str, packages: &[&str]) -> Result<PathBuf> {
     let made_of = [&[suite][..], packages, TREE_OPTIONS].concat().join("\n");
     let hash = digest(&SHA256, made_of.as_bytes());

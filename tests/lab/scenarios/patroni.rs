@@ -51,7 +51,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Enables etcd's gRPC gateway, which Patroni uses. etcd 3.4 leaves it off if it has a configuration file.
+/// Enables etcd's gRPC gateway, which Patroni uses. etcd 3.4 leaves the gateway off if it is started with a configuration file.
 fn has_a_gateway(lab: &Lab, by: Node) -> Result<()> {
     if lab.setting("etcd").as_deref() != Some("3.4") {
         return Ok(());

@@ -137,8 +137,8 @@ impl Parted {
         Ok(Self { writers, acknowledged, losing, given_up })
     }
 
-    /// Checks that the history of `PEER` serves with all its writes. The other history must be kept on disk and
-    /// listed, and `tandem data-dir forget` must delete it.
+    /// Checks that `PEER`, the chosen node, serves with all writes of its history. The other history must be kept on disk and listed, and
+    /// `tandem data-dir forget` must delete it.
     fn ends(&self, lab: &Lab) -> Result<()> {
         let lost = history::lost(&self.acknowledged, &self.writers.read_back(PEER)?.store).len();
         println!(
@@ -236,7 +236,7 @@ fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
     must("the fork was noted", noted, |noted| noted.contains("alone_revision") && noted.contains(PEER.name())).map(drop)
 }
 
-/// Deletes the history that was not chosen by `tandem data-dir forget`, as an operator does after reading the list.
+/// Deletes the history that was not chosen, as an operator does after reading the list. The command for that is `tandem data-dir forget`.
 fn is_forgotten(lab: &Lab) -> Result<()> {
     // `forget` waits for the node's record to show that it votes, which is later than etcd's own list.
     redundant::wait(lab)?;

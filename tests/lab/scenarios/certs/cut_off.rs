@@ -59,7 +59,7 @@ fn issuer(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["openssl", "x509", "-noout", "-issuer", "-in", &format!("{PKI}/etcd.crt")])
 }
 
-/// Returns whether `issuer` is the old CA. Until it is dropped, it is the first one in the bundle of the first node.
+/// Returns whether `issuer` is the old CA. Until the old CA is dropped, it is the first one in the bundle of the first node.
 fn old_issuer(lab: &Lab, issuer: &str) -> bool {
     let subject = format!("openssl x509 -noout -subject -in {PKI}/ca.crt");
     let subject = host::said(lab, HERE, &["sh", "-c", &subject]);

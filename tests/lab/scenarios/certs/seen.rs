@@ -132,8 +132,8 @@ pub(super) fn nothing_is_under_way(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Checks that `tandem certs show --json` on `node` agrees with OpenSSL about the certificate of each etcd. On `node`
-/// that must be the certificate in the file.
+/// Checks that `tandem certs show --json` on `node` agrees with OpenSSL about the certificate of each etcd. The etcd on `node` must use
+/// the certificate in its file.
 pub(super) fn shown_is_so(lab: &Lab, node: Node) -> Result<()> {
     let (code, said) = host::typed(lab, node, "tandem certs show --json 2>/dev/null")?;
     must("certs show's exit code", code, |code| *code == 0)?;

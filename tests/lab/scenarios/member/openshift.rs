@@ -124,8 +124,8 @@ impl Openshift<'_> {
         Ok(())
     }
 
-    /// Runs the command `line`, which must take etcd off a node. Without pcsd it stops and prints the command that
-    /// fences the node, which is then run.
+    /// Runs the command `line`, which must take etcd off a node. Without pcsd the command stops there, and prints another command that
+    /// fences the node. The lab then runs the printed command.
     fn fenced_by_hand(&self, line: &str) -> Result<()> {
         self.lab.set("boot-delay", "3600")?;
         let done = Typed::begin(self.lab, self.stays, line)?.done()?;

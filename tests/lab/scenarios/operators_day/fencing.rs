@@ -32,7 +32,7 @@ pub(super) fn cut(lab: &Lab, seat: Seat) -> Result<()> {
     says(lab, here, "timeout 8 tandem status --watch", 124, &["degraded"]).map(drop)
 }
 
-/// Checks that `line` finds that the fence device works. It ends with 0, or with 3 if there is advice.
+/// Checks that the command `line` finds that the fence device works. The command ends with 0, or with 3 if it has advice.
 fn fences(lab: &Lab, on: Node, line: &str) -> Result<()> {
     must(&format!("'{line}' finds that it fences"), answer(lab, on, line)?, |(code, _)| [0, 3].contains(code)).map(drop)
 }

@@ -73,8 +73,8 @@ pub(super) fn one_comes_back(lab: &Lab, seat: Seat) -> Result<()> {
     comes_to_say(lab, here, "tandem status", 0, &["redundant"]).map(drop)
 }
 
-/// Gives a node up by `tandem confirm-recovery` after both have failed. The node's data must be kept under a name and
-/// be readable. The event must name the operator's user.
+/// Gives a node up by `tandem confirm-recovery` after both have failed. When that node returns, its old data must be kept next to its data
+/// dir and be readable. The event must name the operator's user.
 pub(super) fn given_up(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here: left, there: peer, boot_delay } = seat;
     lab.set("boot-delay", "3600")?;

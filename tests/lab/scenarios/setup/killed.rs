@@ -179,8 +179,8 @@ fn wait_both(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Sets a virtual machine's clock, as chrony does on real hosts. The kernel sets it from a hardware clock that counts whole seconds, so it
-/// is wrong by part of a second before.
+/// Sets a virtual machine's clock, as chrony does on real hosts. After a boot the clock is wrong by part of a second, because the kernel
+/// reads a hardware clock that counts whole seconds.
 fn set_clock(lab: &Lab, node: Node) -> Result<()> {
     if host::Kind::of(lab) == host::Kind::Vm {
         let now = state::since_epoch().as_secs_f64();

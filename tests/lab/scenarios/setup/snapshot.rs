@@ -64,7 +64,8 @@ pub fn difference(before: &[Files; 2], after: &[Files; 2]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("; "))
 }
 
-/// Returns Pacemaker's configuration by the operator, line by line. It leaves out what Pacemaker itself writes.
+/// Returns the part of Pacemaker's configuration that an operator or `tandem setup` writes, line by line. It leaves out the nodes, and the
+/// properties in [`ITS_OWN`].
 pub fn configuration(lab: &Lab) -> Result<BTreeSet<String>> {
     let xml = host::must(lab, host::any_running(lab)?, &["cibadmin", "--query", "--scope", "configuration"])?;
     let document = roxmltree::Document::parse(&xml)?;

@@ -66,8 +66,8 @@ struct Found {
     log_lost: bool,
 }
 
-/// Checks that a power cut does not lose what the agent has written to etcd's log, with every sync in place. The
-/// log's sync includes the note. So [`loss_is_seen`] checks the note by itself, in more power cuts.
+/// Checks that a power cut does not lose what the agent has written to etcd's log, with every sync in place. The sync of the log also
+/// syncs the agent's note. [`loss_is_seen`] therefore checks the note by itself, in more power cuts.
 pub fn nothing_lost(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     is_there(lab, Written::Log)?;
@@ -83,8 +83,8 @@ fn is_there(lab: &Lab, written: Written) -> Result<()> {
     check::must("what was written is there after the cut", found, |found| !found.note_lost && !found.log_lost).map(drop)
 }
 
-/// Checks that a power cut can lose the note and the log without their syncs. Otherwise the checks for a loss would
-/// prove nothing. Data that was cut at the same moment after its sync must be there.
+/// Checks that a power cut can lose the note if the sync of the note is skipped, and the log if the sync of the log is skipped. Otherwise
+/// the checks for a loss would prove nothing. With the syncs, a power cut at the same moment must lose neither.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
     // Without writers, a log has no entries over which its commit index must be advanced.

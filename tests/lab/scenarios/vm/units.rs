@@ -90,8 +90,8 @@ fn by_hand(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Starts the timer that renews certificates as it is installed, but without its random delay. Because it has missed
-/// days, it must renew the certificate at once.
+/// Starts the installed timer for the renewal of certificates, but without its random delay. The timer has missed days, so it must renew
+/// the certificate at once.
 fn by_timer(lab: &Lab, node: Node) -> Result<()> {
     let due = fingerprint(lab, node)?;
     let at_once = "[Timer]\nRandomizedDelaySec=0\n";
