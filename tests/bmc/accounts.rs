@@ -7,7 +7,7 @@ use super::http::{Reply, Request};
 use super::model::{ACCOUNTS, Access, World, error};
 
 impl World {
-    /// Returns a BMC that locks its accounts after three refusals in a row, and that shows the agent's account.
+    /// Returns a BMC that locks its accounts after three refusals in a row. It has an account service, with the agent's account in it.
     pub fn that_locks() -> Self {
         Self { lock_after: Some(3), ..Self::one_system() }.with_role("Administrator")
     }

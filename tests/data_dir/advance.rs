@@ -212,7 +212,7 @@ fn a_departed_members_data_is_refused() {
 }
 
 /// Asserts that the commit index is not advanced if the database is ahead of the log. On such data, a forced start of etcd 3.5.22, 3.6.1
-/// and later would continue from the database's index, and would leave a gap in the log that no etcd can read.
+/// and later would continue from the database's index. It would leave a log with a gap, which no etcd can read.
 #[test]
 fn a_database_ahead_of_its_log_is_refused() {
     let mut writer = lagging();

@@ -110,8 +110,8 @@ fn nobody_is_dead(etcds: &[Etcd], urls: &str) {
     assert!(code == 1 && why.as_str().is_some_and(|why| why.contains("no member is called 'm7'")), "{why}");
 }
 
-/// Asserts the plans while a learner is listed that never starts. A second learner is refused, and the first can be
-/// removed at once.
+/// Asserts the answers of `tandem member plan` while a learner is listed that never starts. It must forbid a second learner. The first one
+/// can be removed at once.
 fn a_learner_waits(etcds: &[Etcd], urls: &str) {
     const URL: &str = "http://127.0.0.1:10";
     let mut asker = etcds[0].client();
@@ -129,8 +129,8 @@ fn a_learner_waits(etcds: &[Etcd], urls: &str) {
     asker.remove(learner);
 }
 
-/// Kills the last member, and asserts the plans after that. `removes` is true if etcd itself then removes a healthy
-/// member.
+/// Kills the last member, and asserts the answers of `tandem member plan` after that. `removes` is true if etcd itself would then remove a
+/// healthy member.
 fn one_is_dead(etcds: &mut [Etcd], urls: &str, rule: &str, removes: bool) {
     let last = etcds.len() - 1;
     etcds[last].kill();

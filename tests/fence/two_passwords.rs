@@ -136,8 +136,8 @@ fn a_password_that_changes_in_the_middle_of_an_action_does_not_end_it() {
     });
 }
 
-/// Asserts that the agent tries the other password after a 403, because some BMCs answer 403 to a wrong password. If the
-/// permission is missing, the failure quotes the BMC's words.
+/// Asserts that the agent tries the other password after a 403, because some BMCs answer 403 to a wrong password. If the BMC answers 403
+/// to both, the failure quotes the BMC's words.
 #[test]
 fn a_403_at_the_login_is_worth_the_other_line_and_keeps_its_words() {
     let denied = error_body("Base.1.8.AccessDenied", "The user is not known.");

@@ -8,8 +8,7 @@ use nix::sys::signal::Signal;
 use crate::cluster::{Cluster, eventually};
 use crate::namespaces;
 
-/// The time after a cut within which every host without a quorum of five is unfed. It has a margin for a busy
-/// machine.
+/// The time after a cut within which every host that reaches no quorum of the five hosts is unfed. It has a margin for a busy machine.
 const WINDOW: Duration = Duration::from_millis(3_300);
 
 #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::cluster::{Cluster, Node};
 use crate::namespaces;
 
-/// Cuts `minority` hosts off from the rest of `count` hosts. Asserts that these hosts are not fed, and that the other
-/// hosts are fed exactly if `majority_is_fed` is true.
+/// Cuts `minority` hosts off from the rest of `count` hosts. Asserts that the cut-off hosts are not fed, and that the other hosts are fed
+/// exactly if `majority_is_fed` is true.
 fn cut(count: usize, minority: usize, majority_is_fed: bool) {
     let mut cluster = Cluster::new(count, 1, "", "");
     cluster.nodes.iter().for_each(Node::leave_running);

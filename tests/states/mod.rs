@@ -226,8 +226,8 @@ pub(crate) fn stop(instance: &mut Instance) {
     instance.active = false;
 }
 
-/// Changes the cluster so that Pacemaker shows the machine `name` as fenced. Nothing runs there, and the survivor's device
-/// runs on the survivor.
+/// Changes the cluster so that Pacemaker shows the machine `name` as fenced. No etcd and no kubelet run there. The fence device for the
+/// survivor, which ran there, now runs on the survivor itself.
 pub(crate) fn power_off(cluster: &mut Cluster, name: &str) {
     node(cluster, name).online = false;
     stop(on(cluster, "etcd", name));

@@ -18,7 +18,7 @@ use crate::etcd::{Asker, Etcd, until};
 const ALONE: Duration = Duration::from_millis(1500);
 /// The smallest quota of etcd's database, in bytes, so that the test soon exceeds it.
 const QUOTA: &str = "4194304";
-/// The time within which a vote proxy must end. It includes the time in which it notices that its own limit has passed.
+/// The time within which a vote proxy must end. It includes the time that the vote proxy needs to notice that its own limit has passed.
 const IN_TIME: Duration = Duration::from_secs(5);
 
 /// Runs a vote proxy for `survivor`, and repeats it after each change of the term. Asserts that each try ended in

@@ -50,7 +50,7 @@ impl Serfs {
         serfs
     }
 
-    /// Makes the serf of the first host join all others. Otherwise these would be reached only at serf's next attempt after a cut.
+    /// Makes the serf of the first host reconnect to all others. Otherwise each serf would wait for its own next attempt after a cut.
     pub(super) fn join(&self) -> bool {
         let mut join = program("nsenter");
         join.arg("--net=/run/netns/n1").arg(serf()).args(["join", "-replay=false"]);

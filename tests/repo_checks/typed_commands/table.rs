@@ -7,8 +7,8 @@ use Typed::{By, Healthy, No};
 pub(super) enum Typed {
     /// The lab's scenario that reads the command from the answer of `tandem status` and types it.
     By(&'static str),
-    /// The lab's scenario that types the command on a healthy pair. The command ends no state by itself, or belongs to a
-    /// state that no scenario brings about.
+    /// The lab's scenario that types the command on a healthy pair. The command resolves no problem by itself, or belongs to a problem
+    /// that no scenario causes.
     Healthy(&'static str),
     /// The reason why no scenario types the command.
     No(#[expect(dead_code, reason = "it is for readers")] &'static str),
