@@ -48,8 +48,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 /// Waits for two monitors of each agent, which run every 30 s. In the first monitor after its member has returned, the shell agent reads
-/// the member's new id. If the shell agent promoted Tandem's member, Tandem's first monitor publishes that its node may run standalone,
-/// and the later ones rely on the published value.
+/// the member's new id. Tandem needs two monitors if the shell agent promoted its member. The first one publishes that Tandem's node may
+/// run standalone, and later ones rely on the published value.
 fn settle() {
     std::thread::sleep(ONE_MONITOR * 2);
 }

@@ -53,8 +53,8 @@ fn container(lab: &Lab, node: Node, name: &str) -> Result<String> {
 /// Restarts a member as OpenShift's certificate watcher does. The member must stay listed, and the attribute `restart_no_leave` must be
 /// deleted afterwards.
 ///
-/// Chance may prevent that. If a monitor of the peer runs within a second after the stop, the peer finds no leader and a node that is
-/// confirmed stopped, and rightly runs standalone. The member is no longer listed then, and the restart is repeated.
+/// Chance may prevent that. A monitor of the peer may run within a second after the stop. It finds no leader, and a node that is confirmed
+/// stopped, so the peer rightly runs standalone. The member is no longer listed then, and the restart is repeated.
 fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
     let passed_over = |from: usize| steps::said(lab, node.other(), from).contains("announcing that it runs standalone");
     for _ in 0..4 {

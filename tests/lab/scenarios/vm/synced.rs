@@ -83,8 +83,8 @@ fn is_there(lab: &Lab, written: Written) -> Result<()> {
     check::must("what was written is there after the cut", found, |found| !found.note_lost && !found.log_lost).map(drop)
 }
 
-/// Checks that a power cut can lose the note if the sync of the note is skipped, and the log if the sync of the log is skipped. Otherwise
-/// the checks for a loss would prove nothing. With the syncs, a power cut at the same moment must lose neither.
+/// Checks that a power cut can lose the agent's note if the sync of the note is skipped. The same must hold for the log and its sync.
+/// Otherwise the checks for a loss would prove nothing. With the syncs, a power cut at the same moment must lose neither.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
     // Without writers, a log has no entries over which its commit index must be advanced.
