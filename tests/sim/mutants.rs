@@ -422,8 +422,8 @@ const CARRIED_OUT_TOO_LATE: &str = "
     etcd on node1 asks for votes
 ";
 
-/// Asserts that a write is lost if a node announces that it runs standalone, does not wait for its own last record, and carries the stale
-/// announcement out. The run is written down, because a daily search cannot have the three faults.
+/// Asserts that a write is lost if a node carries out a stale announcement that it runs standalone. A broken rule makes this possible: the
+/// node does not wait for its own last record. The run is written down, because a daily search cannot have the three faults.
 #[test]
 fn a_stale_announcement_costs_a_write_where_its_last_word_is_not_awaited() {
     let scenario = include_str!("../scenarios/announcement-is-stale-when-it-is-carried-out.scn");
