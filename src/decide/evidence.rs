@@ -55,8 +55,8 @@ pub struct Evidence {
     /// The notification that Pacemaker sent with this action; `None` when the agent was started by hand.
     pub notify: Option<Notify>,
     pub cib: Fact<Cib>,
-    /// True while an earlier action, or the podman that a killed action left behind, still starts or ends the container. The agent observed
-    /// all other facts after this one.
+    /// True while an earlier action still starts or ends the container, or while a podman still does so that a killed action left
+    /// behind. The agent observed all other facts after this one.
     #[serde(default)]
     pub launching: Fact<bool>,
     pub container: Fact<Container>,
@@ -75,7 +75,8 @@ pub struct Evidence {
     // Files of decisions have this name for it from the first version on.
     #[serde(rename = "authorisation")]
     pub confirmation: Fact<Confirmation>,
-    /// Facts of this node other than its etcd and its data. A decision that was recorded before this field existed has the default here.
+    /// Facts of this node other than its etcd and its data. In a decision that was recorded before this field existed, the field
+    /// has its default.
     #[serde(default)]
     pub local: Local,
     pub own_etcd: Fact<Etcd>,
@@ -86,9 +87,11 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     /// Set if the peer's etcd answers, but its auth refuses this agent. `peer_etcd` is then unknown.
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// Answers of this node's etcd while it has no leader. The agent asks for them in two cases: a vote proxy may vote for a peer that is
-    /// confirmed off, or [`BootState::voter`] is set. In the second case this member may since have become one of three voters, and then it
-    /// awaits a majority.
+    /// State of this node's etcd while it has no leader. The agent queries it in two cases:
+    ///
+    /// - A vote proxy may cast the vote of a peer that is confirmed off.
+    /// - [`BootState::voter`] is set. This member may meanwhile have become one of three voters, and it may be waiting for a
+    ///   majority of them.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
     /// Way in which a survivor comes to run standalone. In a decision that was recorded before this field existed, it is a restart of etcd.
@@ -133,18 +136,19 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub struct Local {
     /// IP address of this node's etcd member.
     pub ip: String,
-    /// Revision that OpenShift's sidecar last wrote. The agent publishes it for other programs, and no decision uses it.
+    /// Revision that OpenShift's sidecar last wrote; `None` without one. The agent publishes it for other programs, and no
+    /// decision uses it.
     pub revision: Option<u64>,
-    /// UUID that this machine's firmware reports; `None` unless the parameters allow a lone boot. The peer compares it with what a BMC
-    /// reports.
+    /// UUID that this machine's firmware reports; `None` unless the parameters allow a lone boot. Before its own lone boot, the
+    /// peer compares this UUID with the one that a BMC reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<String>,
-    /// Address with which the running etcd was started; set only if `node_ip_map` now gives this node another one.
+    /// Address with which the running etcd was started. It is set only if `node_ip_map` now gives this node a different address.
     #[serde(default)]
     pub runs_at: Option<String>,
-    /// Obstacle that prevents a start of etcd. The agent looks for one only while its own etcd does not run.
+    /// Obstacle that prevents a start of etcd. The agent checks for obstacles only while this node's etcd does not run.
     pub obstacle: Option<Obstacle>,
-    /// Error of a failed check that an operator requested in addition (`OCF_CHECK_LEVEL`, `monitor_cmd`).
+    /// Error of a failed additional check, which an operator requested (`OCF_CHECK_LEVEL`, `monitor_cmd`).
     pub failed_check: Option<String>,
     /// True if OpenShift is deleting the Machine of the node to be added: the peer's Machine or, on a joining node, this node's own.
     #[serde(default, deserialize_with = "fact_or_bool")]
@@ -155,7 +159,8 @@ pub struct Local {
     /// Time of the last write to the log in the data dir, in seconds since 1970. It is shown to operators, and no decision uses it.
     #[serde(default)]
     pub log_written: Option<u64>,
-    /// Image that etcd runs from. A monitor asks for it until this node has published it, and while the parameters name another one.
+    /// Image that etcd runs from. A monitor queries it until this node has published it, and as long as the parameters name a
+    /// different image.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub image: Fact<RunningImage>,
 }
@@ -178,7 +183,8 @@ fn fact_or_bool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fact<bool>
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FailedStarts {
     pub count: u64,
-    /// Time at which the last failed start ended, in podman's words. It distinguishes that start from the one before it.
+    /// Time at which the last failed start ended, in podman's words. A new failure is counted only if its time differs from this
+    /// one.
     pub last_at: String,
     pub last_words: String,
 }
@@ -244,17 +250,19 @@ impl Evidence {
         self.peer.as_ref().map_or("the peer", |peer| peer.name.as_str())
     }
 
-    /// Returns the node that this node's parameters prefer when two histories meet (`two_histories=primary`): its history continues.
+    /// Returns the node with the history that continues if two histories meet, by this node's parameters
+    /// (`two_histories=primary`).
     pub fn preferred(&self) -> Option<&NodeName> {
         self.leading.as_deref().filter(|leading| leading.keeps_its_history)?.primary.as_ref()
     }
 
-    /// Returns whether this node's etcd serves although its auth refuses this agent: a majority has confirmed a read.
+    /// Returns whether this node's etcd serves although its auth refuses this agent. It serves if a majority has confirmed a
+    /// read.
     pub fn serves_unseen(&self) -> bool {
         self.own_refuses.as_ref().is_some_and(|refuses| !refuses.leaderless)
     }
 
-    /// Returns whether this node's etcd has a leader: it reports one, or a majority has confirmed a read.
+    /// Returns whether this node's etcd has a leader. It has one if it reports one, or if a majority has confirmed a read.
     pub fn has_a_leader(&self) -> bool {
         self.serves_unseen() || self.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
     }
@@ -268,7 +276,7 @@ impl Evidence {
         }
     }
 
-    /// Returns whether another action may be starting the container now, whatever the agent observed of the container.
+    /// Returns whether another action may be starting the container now. It may, even if the agent observed no running container.
     pub fn may_be_launching(&self) -> bool {
         matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
@@ -278,7 +286,7 @@ impl Evidence {
         if self.own_etcd.is_absent() { "nothing listens on its client port" } else { self.own_etcd.why_unknown() }
     }
 
-    /// Returns the operator's confirmation if it was given in this boot, and for `history` and the present peer.
+    /// Returns the operator's confirmation if it was given in this boot and names `history` and the present peer.
     pub fn confirmation_for(&self, history: &History) -> Option<&Confirmation> {
         let position = LogPosition { term: history.last_term, index: history.last_index };
         self.confirmation.known().filter(|word| {
@@ -298,15 +306,17 @@ impl Evidence {
         self.cib.known().is_some_and(recorded)
     }
 
-    /// Returns whether this member asked the peer to remove it, and has not voted since. Even if no answer came, the peer's log may contain
-    /// the removal, and then the peer is the sole voter.
+    /// Returns whether this member asked the peer to remove it, and has not voted since. Even if the peer did not answer, its log
+    /// may contain the removal. The peer is then the sole voter.
     pub fn may_have_left(&self) -> bool {
         self.last_note().is_none_or(|note| note.left_at.is_some())
     }
 
-    /// Returns the durable note (see [`DurableState`]): an empty one if none was ever written, and `None` if it is unknown. If the note is
-    /// about other data than the present one, this returns a note that counts no forced new cluster, and records that this member may have
-    /// left.
+    /// Returns the durable note (see [`DurableState`]); `None` if it is unknown. The returned note is empty if this node never
+    /// wrote one.
+    ///
+    /// If the note on disk is about other data than the present data, this returns a substitute: a note without any forced new
+    /// cluster, in which this member may have left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),
@@ -316,8 +326,9 @@ impl Evidence {
         }
     }
 
-    /// Returns whether the durable note `note` is about the data on this node, or about the data that was here if there is none now. This
-    /// is also true if the data is of another cluster than the note's, because an operator then restored a snapshot on this node.
+    /// Returns whether the durable note `note` is about the data on this node. It is if the cluster and the member are equal, and
+    /// if this node has no data now. It also is if only the cluster differs, because an operator then restored a snapshot on this
+    /// node.
     fn is_about_our_data(&self, note: &DurableState) -> bool {
         let (Some(of), Some(own)) = (&note.of, self.own_data()) else { return true };
         of.cluster_id != own.cluster_id || *of == own
@@ -340,7 +351,7 @@ impl Evidence {
         Some(DataOwner { cluster_id, member_id, node: self.me.name.clone() })
     }
 
-    /// Returns the lineage (see [`Lineage`]) of this node's data, from the durable note; `None` if the note is unknown.
+    /// Returns the lineage (see [`Lineage`]) of this node's data, which the durable note records; `None` if the note is unknown.
     pub fn own_lineage(&self) -> Option<Lineage> {
         self.last_note().map(|note| note.lineage)
     }
@@ -357,16 +368,18 @@ impl Evidence {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }
 
-    /// Returns [`BootState::voter`] if the CIB shows this node's claim to run standalone (see [`PublishedState::claims`]). Pacemaker may
-    /// have ended and come back in the same boot, for example in maintenance. The claim was lost with Pacemaker's attributes then, and the
-    /// peer may have continued without this node, so the stored voter proves nothing.
+    /// Returns [`BootState::voter`] if the CIB shows this node's claim to run standalone (see [`PublishedState::claims`]).
+    ///
+    /// If Pacemaker ended and came back in this boot, for example in maintenance, the claim is lost with Pacemaker's attributes.
+    /// The peer may have continued without this node while Pacemaker was away, so the stored voter proves nothing.
     pub fn running_voter(&self) -> Option<&RunningVoter> {
         let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
         self.boot_state()?.voter.as_ref().filter(|_| claims)
     }
 
-    /// Returns [`BootState::voter`] as [`Self::running_voter`] does, but also if the CIB does not answer. The agent uses it to keep the
-    /// stored voter, and not as a proof. Only a CIB that answers shows whether the claim to run standalone is gone.
+    /// Returns [`BootState::voter`] as [`Self::running_voter`] does, but also if the CIB does not answer. The agent decides with
+    /// this function whether to keep the stored voter, and never uses it as a proof. Only a CIB that answers shows that the claim
+    /// is gone.
     pub fn remembered_voter(&self) -> Option<&RunningVoter> {
         match self.cib {
             Fact::Known(_) => self.running_voter(),

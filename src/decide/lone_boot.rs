@@ -11,12 +11,12 @@ use crate::base::Fact;
 
 /// Milliseconds between two observations of the cluster and the BMC.
 const LOOK_AGAIN_MS: u64 = 10_000;
-/// Greatest age, in milliseconds, of the BMC's last report on which a lone boot may rest.
+/// Greatest age, in milliseconds, that the BMC's last report may have for a lone boot.
 const OLDEST_LOOK_MS: u64 = 5_000;
-/// First release in etcd's lines 3.4 and 3.5 that syncs a write to disk before acknowledging it. Every release of later lines does so.
+/// First releases of etcd 3.4 and 3.5 that sync a write to disk before acknowledging it. Every release from 3.6 on does so.
 const SYNCS: [Version; 2] = [Version { minor: 4, patch: 21 }, Version { minor: 5, patch: 5 }];
 
-/// Result of a lone boot's rules (whether this node may have quorum without its peer), for a script.
+/// Result of the rules of a lone boot, which decide whether this node may have quorum without its peer. A script reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoneBootOutlook {
     /// The node has quorum already, or boots alone once its peer has been off for long enough.
@@ -26,7 +26,7 @@ pub enum LoneBootOutlook {
     NotKnown,
 }
 
-/// Returns the result for a script from the reason of a [`super::Request::LoneBoot`] decision.
+/// Returns the result that a script reads, from the reason of a decision on [`super::Request::LoneBoot`].
 pub fn lone_boot_outlook(because: &Reason) -> LoneBootOutlook {
     match because {
         Reason::Refused { refusal: Refusal::LoneBoot { why }, .. } if why.is_unknown() => LoneBootOutlook::NotKnown,
@@ -35,8 +35,8 @@ pub fn lone_boot_outlook(because: &Reason) -> LoneBootOutlook {
     }
 }
 
-/// Decides one round (observe, decide, act) of a lone boot. Before each step it checks all rules L1 to L5, and that the step before is
-/// done.
+/// Decides one round (observe, decide, act) of a lone boot. Before each step it checks all rules L1 to L5, and that the previous
+/// step is done.
 pub(super) fn decide(evidence: &Evidence) -> Plan {
     let Some(lone_boot) = evidence.lone_boot.as_deref() else { return refuse(evidence, NoLoneBoot::NotWanted) };
     if lone_boot.quorum == Fact::Known(true) {
@@ -88,7 +88,8 @@ fn is(fact: &Fact<bool>) -> Result<bool, NoLoneBoot> {
     fact.known().copied().ok_or_else(|| NoLoneBoot::ClusterUnknown { why: fact.why_unknown().to_owned() })
 }
 
-/// Checks rule L1: Corosync waits for a peer that was not seen in this boot, no etcd runs on this node, and Pacemaker manages etcd.
+/// Checks rule L1: Corosync waits for a peer that it has not seen in this boot, no etcd runs on this node, and Pacemaker manages
+/// etcd.
 fn waits_for_a_peer_unseen<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot) -> Result<&'a Cib, NoLoneBoot> {
     if evidence.peer.is_none() {
         return Err(NoLoneBoot::NoPeer);
@@ -110,7 +111,8 @@ fn waits_for_a_peer_unseen<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot) -> 
     if cib.in_maintenance { Err(NoLoneBoot::Maintenance) } else { Ok(cib) }
 }
 
-/// Checks rule L2: this node's data names its member as the only voter by a committed change, and is the data that served on this node.
+/// Checks rule L2. A committed change in this node's data has to leave this node's member as the only voter. The data has to
+/// belong to the member that last served on this node.
 fn is_the_only_voter<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot, cib: &Cib) -> Result<&'a History, NoLoneBoot> {
     let why = || NoLoneBoot::DataUnknown { why: evidence.disk.why_unknown().to_owned() };
     let disk = evidence.disk.known().ok_or_else(why)?;
@@ -175,8 +177,8 @@ fn knows_of_nothing_newer(evidence: &Evidence, cib: &Cib, history: &History) -> 
     Ok(())
 }
 
-/// Checks rule L4: the release of etcd that wrote the data syncs every entry to disk, a promotion of the peer included, before
-/// acknowledging it.
+/// Checks rule L4: the release of etcd that wrote the data syncs every entry to disk before acknowledging it. This includes the
+/// entry that promotes the peer.
 fn release_syncs(lone_boot: &LoneBoot) -> Result<(), NoLoneBoot> {
     let version = match &lone_boot.release {
         Fact::Known(version) => *version,
@@ -188,7 +190,8 @@ fn release_syncs(lone_boot: &LoneBoot) -> Result<(), NoLoneBoot> {
     if syncs { Ok(()) } else { Err(NoLoneBoot::Release { version }) }
 }
 
-/// Checks rule L5: the peer's own BMC has reported Off and nothing else. Returns for how many milliseconds.
+/// Checks rule L5: the BMC of the peer's own machine has reported Off and nothing else. Returns for how many milliseconds it has
+/// done so.
 fn peer_is_off(lone_boot: &LoneBoot) -> Result<u64, NoLoneBoot> {
     let bmc = match &lone_boot.peer_bmc {
         Fact::Known(bmc) => bmc,

@@ -19,15 +19,17 @@ pub struct Outlook {
     pub node: NodeName,
     /// Other node of the pair; `None` in a cluster of one node.
     pub peer: Option<NodeName>,
-    /// Pacemaker's view of the pair; `Absent` if Pacemaker is stopped on the asking node.
+    /// Pacemaker's view of the pair; `Absent` if Pacemaker is stopped on the node that asks.
     pub care: Fact<Care>,
     /// State of the etcd on the node to be stopped; `Absent` if no etcd runs there.
     pub own_etcd: Fact<Voice>,
     /// State of the peer's etcd; `Absent` if no etcd runs there.
     pub peer_etcd: Fact<Voice>,
-    /// True if the peer has published its claim to run standalone. An etcd votes a moment before its agent publishes and stores the claim.
-    /// If the other node were lost in between, the peer could not continue. `Absent` if another kind of agent runs on the peer and
-    /// publishes no record.
+    /// True if the peer has published its claim to run standalone; `Absent` if another kind of agent, which publishes no record,
+    /// runs on the peer.
+    ///
+    /// An etcd already votes shortly before its agent publishes and stores the claim. If the other node were lost in that time,
+    /// the peer could not continue.
     pub peer_claims: Fact<bool>,
     /// Description of a membership change that has not ended yet.
     pub change: Option<String>,
@@ -50,7 +52,7 @@ pub enum Machine {
     /// Online machine, on which etcd may run.
     Ready,
     Standby,
-    /// Machine on which Pacemaker is stopping etcd, which may answer until its last moment.
+    /// Machine on which Pacemaker is stopping etcd. The etcd may answer until it ends.
     Stopping,
     /// Machine that is joining or leaving the cluster.
     Moving,
@@ -59,7 +61,7 @@ pub enum Machine {
     Offline,
 }
 
-/// State of a running etcd, as its answers show it.
+/// State of a running etcd, from its answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Voice {
     pub cluster_id: String,
@@ -77,9 +79,9 @@ pub struct Voice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Yes,
-    /// Writes would pause, or pause already, for these reasons.
+    /// Stopping the node would pause writes, or writes are paused already, for these reasons.
     No(Vec<Hindrance>),
-    /// Facts are missing without which there is no answer.
+    /// There is no answer, because these facts are missing.
     Unknown(Vec<Doubt>),
 }
 
@@ -104,7 +106,7 @@ pub enum Hindrance {
 }
 
 impl Hindrance {
-    /// Returns the command to type, or the event to wait for, so that this obstacle ends.
+    /// Returns the command that ends this obstacle, or the event that ends it and that an operator has to wait for.
     pub fn instead(&self) -> String {
         match self {
             Self::OneNode => "'tandem member add NAME=ADDRESS' first".to_owned(),
@@ -128,7 +130,7 @@ impl Hindrance {
     }
 }
 
-/// Fact that could not be asked, and that decides whether a node may be stopped.
+/// Fact that is needed for an answer, and that could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
     PacemakerStopped,
@@ -152,7 +154,8 @@ pub fn may_stop(outlook: &Outlook) -> Answer {
     found.answer()
 }
 
-/// Returns whether the etcd of member `id` may be stopped now, in a cluster where writes continue only with a majority of the voters.
+/// Returns whether the etcd of member `id` may be stopped now. In such a cluster, writes continue only with a majority of the
+/// voters.
 pub fn may_stop_among(membership: &Membership, id: MemberId) -> Answer {
     let mut found = Found::default();
     found.change(membership.change.as_ref());
@@ -205,8 +208,8 @@ impl Found {
         }
     }
 
-    /// Returns whether the node to be stopped may have a vote, which its etcd would give up in a stop in good order. If there are three or
-    /// more voters, that is added to the doubts.
+    /// Returns whether the etcd on the node to be stopped may have a vote, which a clean stop would give up. Adds a doubt if
+    /// there are three or more voters.
     fn own(&mut self, outlook: &Outlook) -> bool {
         match &outlook.own_etcd {
             Fact::Known(etcd) => {

@@ -33,13 +33,14 @@ pub use running::partition::{Yielding, yielding};
 use running::{erased, monitor, notify, reload, roles, shown, stop};
 use start::{begin, container_lock};
 
-/// Decides one round (observe, decide, act) of an action: the plan, and the action's result if the plan fails or takes too long.
+/// Decides one round (observe, decide, act) of an action. Returns the plan, and the action's result for the case that the plan
+/// fails or takes too long.
 pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Decision {
     Decision::around(plan(request, evidence, progress), request, evidence, progress)
 }
 
 impl Decision {
-    /// Adds to `plan` the action's result if the plan fails or takes too long.
+    /// Adds to `plan` the action's result for the case that the plan fails or takes too long.
     pub fn around(plan: Plan, request: Request, evidence: &Evidence, progress: &Progress) -> Self {
         let is_monitor = request == Request::Monitor;
         let on_failure = match request {

@@ -7,14 +7,14 @@ use crate::base::Fact;
 /// State of the peer, from Pacemaker's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PeerStatus {
-    /// No peer: the cluster has one node.
+    /// No peer, because the cluster has one node.
     Nobody,
     /// Active: the peer's agent was started and not stopped since.
     Active,
     /// Starting: the start of the peer's agent has begun and not ended.
     Starting,
-    /// About to start: the transition contains a start of the peer's agent that has not begun. Under load Pacemaker runs one action at a
-    /// time, so it may run that start only after this action.
+    /// About to start: the transition contains a start of the peer's agent that has not begun. Under load Pacemaker runs one
+    /// action at a time. So the peer's start may have to wait for the end of this action.
     Planned,
     /// Stopped: the peer's machine is in the membership, and its agent is confirmed stopped.
     Stopped,
@@ -26,7 +26,7 @@ pub(super) enum PeerStatus {
     Unknown(String),
 }
 
-/// Returns the peer's state from the CIB and, in a notification, from the notify variables.
+/// Returns the peer's state from the CIB. In a notification, the notify variables refine it.
 pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
     let Some(peer) = &evidence.peer else { return PeerStatus::Nobody };
     let cib = match &evidence.cib {
@@ -43,7 +43,8 @@ pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
     }
 }
 
-/// Refines the state of a peer with a machine in the membership, by what the present transition starts and stops there.
+/// Refines the state `word` of a peer with a machine in the membership, by the operations on that machine in the present
+/// transition.
 fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     // This notification is handled before anything is started again.
     if notify.stop.contains(peer) && notify.operation == Operation::Stop && notify.moment == Moment::Post {
@@ -59,7 +60,8 @@ fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     word
 }
 
-/// Returns whether the peer publishes that it holds no data, and no etcd runs there. Then the peer's former data and its vote are gone.
+/// Returns whether the peer publishes that it holds no data, and no etcd runs there. The peer's former data is gone in that case,
+/// and with it the peer's vote.
 pub(super) fn peer_has_nothing(evidence: &Evidence) -> bool {
     peer_holds(evidence, Standing::Nothing)
 }

@@ -16,34 +16,34 @@ pub enum Request {
     Stop,
     /// A recurring monitor.
     Monitor,
-    /// A monitor that runs once, before anything was started, to find out whether the resource runs already.
+    /// A monitor that runs once, before any start, to find out whether the resource already runs.
     Probe,
     Notify,
     Promote,
     Demote,
-    /// Application of changed parameters to a running etcd, as far as it can take them (`reload-agent`).
+    /// Application of changed parameters to a running etcd (`reload-agent`), as far as they can change without a restart.
     Reload,
-    /// The question of `tandem lone-boot`, and not of Pacemaker: whether this node may have quorum without its peer.
+    /// Check whether this node may have quorum without its peer. `tandem lone-boot` requests it, and Pacemaker never does.
     LoneBoot,
 }
 
-/// Result of deciding: the plan, and the action's result if the plan fails or takes too long.
+/// Result of deciding: the plan, and the action's result for the case that the plan fails or takes too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub plan: Plan,
     pub on_failure: OnFailure,
-    /// Result of the action if its time ends while the plan is carried out; `None` if that is a failure.
+    /// Result of the action if its time-out is reached while the agent carries the plan out; `None` if the action then fails.
     pub when_over: Option<Exit>,
 }
 
 /// Result of an action if an effect of its plan fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnFailure {
-    /// The action ends with this result. A monitor uses it, because the next monitor writes what this one could not.
+    /// The action ends with this result. Monitors use it, because the next monitor can write what this one failed to write.
     Answer(Exit),
-    /// The action observes and decides again, and fails after some consecutive plans that failed.
+    /// The action observes and decides again. If several plans in a row fail, the action fails.
     FailInTime,
-    /// The action tries again until its time ends, because Pacemaker counts failed starts.
+    /// The action retries until its time ends, because Pacemaker counts failed starts.
     TryOn,
 }
 
@@ -71,14 +71,14 @@ pub enum Next {
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     Success,
-    /// Success of a monitor that found a voter which Pacemaker promoted.
+    /// Success of a monitor that found a running voter in a resource that Pacemaker promoted.
     Promoted,
     NotRunning,
-    /// Failure that is worth another try. Every refusal has this result.
+    /// Failure that is worth a retry. Every refusal has this result.
     Retriable,
 }
 
-/// What one action remembers from one round (observe, decide, act) to the next.
+/// State that an action keeps from one round (observe, decide, act) to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Progress {
     pub phase: Phase,
@@ -86,7 +86,8 @@ pub struct Progress {
     pub since_ms: u64,
     /// Number of consecutive observations in which the learner was close enough to the leader.
     pub polls_caught_up: u8,
-    /// Number of consecutive attempts to restore this node's record after which the CIB still lacked it.
+    /// Number of consecutive attempts to restore this node's record that had no effect: the CIB still lacked the record after
+    /// each.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub restores: u8,
 }
@@ -102,28 +103,28 @@ fn is_none_yet(count: &u8) -> bool {
 pub enum Phase {
     #[default]
     Begin,
-    /// The agent has started the container, and waits for its etcd.
+    /// The agent has started the container, and waits until its etcd serves.
     Started(RunMode),
-    /// The agent has announced in the CIB that this node will run standalone. etcd still runs, and is stopped next.
+    /// The agent has announced in the CIB that this node will run standalone. etcd still runs, and the next step stops it.
     Announced,
-    /// The agent announced that this node will run standalone, stopped etcd, and then published a record with this nonce. That record must
-    /// appear in this node's own CIB before the agent forces a new cluster (see `PublishedState::nonce`).
+    /// The agent announced that this node will run standalone, stopped etcd, and then published a record with this nonce. The
+    /// agent forces a new cluster only once that record is in this node's own CIB (see `PublishedState::nonce`).
     Barrier { nonce: u64 },
-    /// The agent has announced, with this nonce, that this node will run standalone, while etcd keeps running. Once this node's CIB shows
-    /// the nonce, a vote proxy casts the dead member's vote. For `term` see [`DeadVote::term`].
+    /// The agent has announced that this node will run standalone, in a record with this nonce, and etcd keeps running. Once this
+    /// node's own CIB contains the nonce, a vote proxy casts the dead member's vote. For `term` see [`DeadVote::term`].
     #[serde(rename = "stand_in")]
     VoteProxy { nonce: u64, term: u64 },
-    /// The vote proxy has cast the dead member's vote, or tried to.
+    /// The vote proxy has cast the dead member's vote, or has failed to.
     StoodIn,
-    /// This node's etcd has handed leadership to the peer, or tried to.
+    /// This node's etcd has handed leadership to the peer, or has failed to.
     HandedOver,
-    /// This member has left the member list, or tried to.
+    /// This member has left the member list, or has failed to.
     Left,
     /// The agent has asked the container to stop.
     Stopped,
 }
 
-/// Vote that this node's etcd lacks: the dead member that had it, and the member for which a vote proxy casts it.
+/// Vote that this node's etcd lacks. It names the dead member that had the vote, and the member that gets it from a vote proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeadVote {
     /// Id of the dead member, which is confirmed off.
@@ -132,10 +133,10 @@ pub struct DeadVote {
     pub member_id: MemberId,
     /// Id of the cluster of this node's member.
     pub cluster_id: u64,
-    /// Term of this node's etcd before the agent announced that the node will run standalone. If the term has changed since, another member
-    /// may have been elected in between, and the vote proxy does not vote.
+    /// Term of this node's etcd before the agent announced that this node will run standalone. If the term has changed since,
+    /// another member may have been elected, and the vote proxy does not vote.
     pub term: u64,
-    /// Log index up to which this node's etcd has applied its log. Its member list lacks any change above this index.
+    /// Log index up to which this node's etcd has applied its log. Its member list lacks changes at higher indexes.
     pub applied: u64,
 }
 
@@ -147,7 +148,7 @@ pub enum RunMode {
     Normally,
     /// Start on a blank data dir, as the first member of a new cluster.
     Bootstrap,
-    /// Start with the present data, as the only voter of a new cluster that continues it.
+    /// Start with the present data, as the only voter of a new cluster. The new cluster continues the present history.
     ForceNewCluster,
     /// Start on a blank data dir, as a learner of the peer's cluster.
     JoinAsLearner {
@@ -156,30 +157,30 @@ pub enum RunMode {
     },
 }
 
-/// Single step of a plan. Each step can be repeated, so that after a crash the next action continues.
+/// Single effect of a plan. Each can be repeated, so that the next action can continue after a crash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Publishes this node's record about its data in the CIB, in one write.
+    /// Publishes the record that describes this node's data in the CIB, in one write.
     PublishRecord(PublishedState),
-    /// Has Pacemaker's attribute manager write this node's published record into the CIB again.
+    /// Makes Pacemaker's attribute manager write this node's published record into the CIB again.
     RestoreRecord,
-    /// Publishes this member's id and its cluster's id in the CIB, for other programs.
+    /// Publishes this member's id and its cluster's id in the CIB. Other programs read them.
     PublishIdentity(Identity),
     /// Publishes in the CIB, permanently, how many forks (forced new clusters) there are, and which node made the last one.
     PublishLineage(Lineage),
-    /// Publishes in the CIB, permanently and for the peer, how many forks (forced new clusters) the peer has recorded, and which node made
-    /// the last one.
+    /// Publishes the peer's lineage in the CIB, permanently, in the peer's place: how many forks (forced new clusters) the peer
+    /// has recorded, and which node made the last one.
     PublishPeerLineage(Lineage),
-    /// Publishes the node that is the sole voter in the CIB; `None` removes the entry.
+    /// Names the node that is the sole voter in the CIB; `None` removes the entry.
     SetStandalone(Option<NodeName>),
-    /// Publishes in the CIB the node that may start as a learner; `None` removes the entry.
+    /// Names the node that may start as a learner in the CIB; `None` removes the entry.
     SetLearner(Option<NodeName>),
     /// Writes the durable note next to the data dir, and reads it back.
     WriteNote(DurableState),
     /// Stores facts about etcd for the duration of this boot, in a file that no reboot preserves.
     Remember(BootState),
-    /// Records that etcd crashed because of the present data.
+    /// Records that etcd crashed in a plain start because of the present data.
     NoteFailedStart(FailedStarts),
     /// Deletes the record of failed starts, because etcd serves from the present data.
     ForgetFailedStarts,
@@ -187,45 +188,46 @@ pub enum Effect {
     // As in the files of decisions of the first version.
     #[serde(rename = "consume_authorisation")]
     ConsumeConfirmation,
-    /// Shows etcd's alarms as an attribute of this node; `None` removes the attribute.
+    /// Sets this node's attribute that shows etcd's alarms; `None` removes the attribute.
     SetAlarm(Option<String>),
-    /// Publishes the image from which etcd runs, and the one of its next start; `None` removes both.
+    /// Publishes the image from which etcd runs, and the image that the next start would use; `None` removes both.
     PublishImage(Option<RunningImage>),
-    /// Shows as an attribute of this node whether its etcd leads; `None` removes the attribute.
+    /// Sets this node's attribute that shows whether its etcd leads; `None` removes the attribute.
     ShowLeader(Option<bool>),
-    /// Shows as an attribute of this node that its fence agent waits before it switches the peer off; false removes the attribute.
+    /// Sets this node's attribute that makes its fence agent wait before it switches the peer off; `false` removes the attribute.
     ShowFenceWait(bool),
-    /// Publishes in the CIB that there are two voters from now on, or that there are not.
+    /// Records in the CIB that there are two voters from now on (`true`), or that there no longer are (`false`).
     SetRedundancy(bool),
-    /// Publishes the log position that etcd has reached in the CIB, permanently.
+    /// Publishes in the CIB, permanently, the log position that etcd has reached.
     SetReached(Reached),
-    /// Deletes the operator's choice between two histories (`etcd_primary`), because one history is left.
+    /// Deletes the operator's choice between two histories (`etcd_primary`), because only one history is left.
     ForgetPrimary,
     /// Publishes an attribute in the CIB that other programs read.
     TellOthers(Notice),
-    /// Sets Pacemaker's number of failures of an operation on this node, such as `start_0` or `monitor_5000`.
+    /// Sets Pacemaker's fail count of an operation on this node, such as `start_0` or `monitor_5000`.
     SetFailures { operation: String, count: u64 },
     /// Sets this node's promotion score in Pacemaker; `None` removes the score.
     SetPromotionScore(Option<u32>),
-    /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
+    /// Stops the container with SIGTERM. After `grace_s` seconds, SIGKILL follows.
     StopContainer { grace_s: u64 },
-    /// Ends a change to the container that an earlier action left half done.
+    /// Kills processes that an earlier action left behind while it was changing the container.
     EndLaunch,
-    /// Records every entry of this node's write-ahead log as committed, because entries above the commit index may have been acknowledged.
+    /// Records every entry of this node's write-ahead log as committed, because entries above the recorded commit index may have
+    /// been acknowledged.
     AdvanceCommit,
     /// Renames the data dir's `member` to a backup.
     MoveDataAside,
-    /// Renames the data dir's `member` to a name that no agent ever deletes. The data is a history that an operator gave up for another
-    /// one.
+    /// Renames the data dir's `member` to a name that no agent ever deletes. An operator gave up this data, which is a history of
+    /// its own, for another history.
     MoveHistoryAside,
     /// Deletes the backups with these names to make room.
     DropBackups(Vec<String>),
-    /// Deletes the oldest backups, except as many as the administrator wants to keep.
+    /// Deletes the oldest backups. As many are left as the administrator wants to keep.
     PruneBackups,
-    /// Writes etcd's configuration for this way of starting, and runs the container.
+    /// Writes etcd's configuration for this run mode, and runs the container.
     RunContainer(RunMode),
-    /// Votes in the name of a member that is confirmed off, until this node's etcd leads and has removed that member. The next observation
-    /// shows whether it succeeded.
+    /// Casts the vote of a member that is confirmed off, until this node's etcd leads and has removed that member. The next
+    /// observation shows whether the vote proxy succeeded.
     #[serde(rename = "stand_in")]
     VoteProxy(DeadVote),
     /// Removes `force-new-cluster` from etcd's configuration, so that no later restart forces a new cluster again.
@@ -238,11 +240,13 @@ pub enum Effect {
     AddLearner { peer_url: String, via: Via },
     /// Promotes the learner `id` to a voter by a request to the etcd at `via`.
     PromoteMember { id: MemberId, via: Via },
-    /// Sets the cluster property `etcd_lone_boot` to `NODE:SECONDS`, by this node's clock, and records the event. Only `tandem lone-boot`
-    /// performs this effect and [`Effect::HoldPeerOff`] and [`Effect::CancelWaitForAll`]: they need the peer's BMC, which no agent asks.
+    /// Sets the cluster property `etcd_lone_boot` to `NODE:SECONDS`, by this node's clock, and records the event. Only `tandem
+    /// lone-boot` performs this effect, [`Effect::HoldPeerOff`] and [`Effect::CancelWaitForAll`], because they need the peer's
+    /// BMC, which the agent never asks.
     AnnounceLoneBoot(NodeName),
-    /// Asks the peer's BMC for its power once more, and fails unless the BMC reports Off and is that of the machine that was found. Then it
-    /// has the fencer hold the peer off (`stonith_admin --fence`), by at most one `ForceOff` and no `On`.
+    /// Asks the peer's BMC for the power state once more. Fails unless the BMC reports Off and controls the machine that was
+    /// found before. Then makes the fencer hold the peer off (`stonith_admin --fence`), with at most one `ForceOff` and without
+    /// any `On`.
     HoldPeerOff(NodeName),
     /// Makes Corosync stop waiting for its absent members (`quorum.cancel_wait_for_all`).
     CancelWaitForAll,
@@ -262,7 +266,7 @@ pub enum Notice {
     Leaving,
     /// This node is in the member list.
     Member,
-    /// The new cluster that an operator or a program asked this node to force is there, or is not needed.
+    /// The new cluster that an operator or a program asked this node to force now exists, or is not needed.
     ForceDone,
     /// The restart that another program asked for (`restart_no_leave`) is done.
     RestartDone,
@@ -287,7 +291,7 @@ impl Plan {
         Self::exit(Vec::new(), Exit::Retriable, because)
     }
 
-    /// Returns a plan that performs `effects`, and observes again after `after_ms` milliseconds.
+    /// Returns a plan that performs `effects`, and after a pause of `after_ms` milliseconds observes and decides again.
     pub fn then_look(effects: Vec<Effect>, after_ms: u64, progress: Progress, because: Reason) -> Self {
         Self { effects, next: Next::Reobserve { after_ms, progress }, because }
     }

@@ -17,7 +17,7 @@ pub use written::LastWritten;
 
 use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle};
 
-/// Reason for a plan, as the log, the exit reason and `tandem explain` print it.
+/// Reason for a plan. The log, the exit reason and `tandem explain` print it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -69,11 +69,13 @@ pub enum Rule {
     SurvivorGoesOnAlone,
     OperatorConfirmed,
     PeerCameBack,
-    /// Rule of a plain start: the peer's record describes a member that left, and this node's data has another member in its place.
+    /// Rule of a plain start: the peer has joined again since it published its record. This node's data lists the peer's new
+    /// member.
     PeerJoinedSince,
     PeerActiveButWithoutLeader,
     OnlyNode,
-    /// Rule of a plain start next to a third voter, or among three or more voters, which an operator added.
+    /// Rule of a plain start of a node with a third voter, or among three or more voters. An operator added the additional
+    /// voters.
     MoreThanTwoVoters,
 }
 
@@ -89,7 +91,7 @@ pub enum Wait {
     PeerToServe {
         peer: NodeName,
     },
-    /// Wait until fencing, or the peer itself, confirms whether the peer runs.
+    /// Wait until fencing or the peer itself confirms whether the peer runs.
     PeerConfirmed {
         peer: NodeName,
         why: String,
@@ -104,18 +106,19 @@ pub enum Wait {
     LearnerToCatchUp {
         lag: u64,
     },
-    /// Wait until a learner answers for the first time, after it was listed or started.
+    /// Wait until a learner that was just listed or started answers for the first time.
     Learner,
-    /// Wait for a second consecutive observation of the peer close to the leader, before leadership moves to the peer.
+    /// Wait for a second consecutive observation in which the peer is close to the leader. Leadership moves to the peer only
+    /// after two.
     SecondLook {
         peer: NodeName,
     },
-    /// Wait for an obstacle to end before a start fails, because Pacemaker counts failed starts.
+    /// Wait for an obstacle to end. The start does not fail before, because Pacemaker counts failed starts.
     BeforeFailing {
         refusal: Refusal,
         peer: NodeName,
     },
-    /// Wait for the peer's vote in this node's start. etcd runs without a leader until then.
+    /// Wait for the peer's vote during this node's start. Until the peer votes, etcd runs without a leader.
     PeerVote {
         peer: NodeName,
     },
@@ -141,7 +144,8 @@ pub enum ReasonStep {
         position: LogPosition,
     },
     StopBeforeForce,
-    /// The stop of etcd before a force, if a vote proxy was wanted; `why` is the reason that none votes.
+    /// The stop of etcd before a forced new cluster, although a vote proxy was wanted. `why` is the reason that no vote proxy can
+    /// vote.
     RestartInstead {
         why: NoVoteProxy,
     },
@@ -149,7 +153,7 @@ pub enum ReasonStep {
     VoteProxy {
         peer: NodeName,
     },
-    /// A node that lost its peer serves again, `ms` milliseconds after the action began.
+    /// A node that lost its peer serves again. `ms` is the time in milliseconds since the action began.
     TookOver {
         restarted: bool,
         ms: u64,
@@ -173,8 +177,8 @@ pub enum ReasonStep {
     RemoveStranger {
         id: MemberId,
     },
-    /// The removal of the member that is to be the third voter, while it is a learner. etcd has one place for a learner, and the peer needs
-    /// it.
+    /// The removal of the member that is to become the third voter, while it is still a learner. etcd allows one learner, and the
+    /// peer needs to be it.
     #[serde(rename = "guest_makes_place")]
     ThirdVoterMakesPlace {
         id: MemberId,
@@ -191,7 +195,8 @@ pub enum ReasonStep {
         peer: NodeName,
         cause: Cause,
     },
-    /// The end of this node's claim to run standalone, before its etcd stops, because etcd's network is partitioned and Pacemaker's is not.
+    /// The end of this node's claim to run standalone, before its etcd stops. Only etcd's network is partitioned, and Pacemaker's
+    /// is not.
     YieldToPrimary {
         peer: NodeName,
     },
@@ -224,15 +229,16 @@ pub enum Health {
     NoPermission {
         user: Option<String>,
     },
-    /// etcd has no leader, and it is unknown whether the peer runs, so waiting is right.
+    /// etcd has no leader. It is unknown whether the peer runs, so this node waits.
     LeaderlessPeerNotConfirmed {
         peer: NodeName,
     },
-    /// etcd has no leader. The peer is stopped in the middle of a restart, and may run standalone without this node.
+    /// etcd has no leader. The peer is stopped in the middle of a restart, and still has a claim to run standalone without this
+    /// node.
     LeaderlessPeerKeepsItsClaim {
         peer: NodeName,
     },
-    /// etcd has no leader, and awaits a majority of three or more voters. No new cluster is forced in that case.
+    /// etcd has no leader, and waits for a majority of three or more voters. The agent forces no new cluster in that case.
     WithoutMajority {
         others: String,
     },
@@ -240,7 +246,7 @@ pub enum Health {
     Stopped,
 }
 
-/// Reason for an action to do nothing and to fail for now.
+/// Reason why an action does nothing and fails for now.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -258,21 +264,23 @@ pub enum Refusal {
     PeerWentOnAloneAndLostItsData {
         peer_forks: u64,
     },
-    /// This node asked the peer to remove it, so the peer may have continued alone, and the peer's data is gone.
+    /// This node asked the peer to remove it, so the peer may have continued alone. The peer's data is gone now.
     PeerMayHaveGoneOnAndLostItsData,
     DataOfARecordedClusterIsGone,
     /// In a cluster of one node, the data of the recorded cluster is gone.
     OnlyNodesDataIsGone,
-    /// The data ends before a position that it had reached, because its disk was put back to an older state.
+    /// The data ends before a position that it had already reached, because the disk was put back to an older state.
     DiskWasPutBack {
         /// Position at which this node's data ends.
         here: LogPosition,
-        /// Position at which the peer's data ends, if the two published records prove that a disk was put back.
+        /// Position at which the peer's data ends; `None` unless a comparison of both published records proved that a disk was
+        /// put back.
         there: Option<LogPosition>,
-        /// Position that this node's data had reached, if the cluster or this boot recorded it.
+        /// Position that this node's data had reached earlier, by the CIB or by the agent's memory of this boot; `None` if
+        /// neither records one.
         reached: Option<LogPosition>,
     },
-    /// The data on this node is of the other node's member, so one disk is a copy of the other.
+    /// The data on this node belongs to the other node's member. So one node's disk is a copy of the other node's.
     CopiedDisk {
         member: MemberId,
     },
@@ -281,14 +289,15 @@ pub enum Refusal {
         address: String,
     },
     NoVotersData,
-    /// This node has a voter's data, the peer is confirmed gone, and nothing proves that the peer did not continue without this node.
+    /// This node has a voter's data and the peer is confirmed gone. But nothing proves that the peer did not continue without
+    /// this node before.
     NoProofThatPeerDidNotGoOn {
         position: LogPosition,
         /// Time of the last write to the log in this node's data dir, in seconds since 1970.
         #[serde(default)]
         written: Option<u64>,
     },
-    /// This node has a voter's data, and it is recorded that the peer continued without this node.
+    /// This node has a voter's data, but the CIB records that the peer continued without this node.
     PeerWentOnWithoutUs {
         position: LogPosition,
         #[serde(default)]
@@ -308,17 +317,18 @@ pub enum Refusal {
     BrokenAlone {
         why: String,
     },
-    /// The database contains entries that the log has lost, so no new cluster may be forced from this data.
+    /// The database contains entries that the log has lost. So the agent must not force a new cluster from this data.
     DatabaseAheadOfLog {
         last_index: u64,
         database_index: u64,
     },
     PeerSaysNothing,
     PeerDoesNotServe,
-    /// This node has given up its claim to run standalone for the configured primary, because etcd's network is partitioned and Pacemaker's
-    /// is not.
+    /// This node has given up its claim to run standalone in favour of the configured primary. Only etcd's network is
+    /// partitioned, and Pacemaker's is not.
     YieldsToPrimary,
-    /// The configured primary runs standalone because etcd's network is partitioned, and this node does not reach the primary's etcd.
+    /// The configured primary runs standalone because only etcd's network is partitioned. This node does not reach the primary's
+    /// etcd.
     PrimaryNotReached,
     PeerNotConfirmed {
         why: String,
@@ -333,28 +343,29 @@ pub enum Refusal {
         why: String,
     },
     NotAVoterYet,
-    /// A recovery on this machine takes longer than an action has.
+    /// A recovery on this machine takes longer than the time-out of an action.
     NoTimeToGoOn {
         needed_ms: u64,
     },
     StillRunning,
-    /// An earlier action, or the podman that it left behind, does not end.
+    /// An earlier action, or a podman that it left behind, has not ended.
     EarlierActionLasts,
     /// `node_ip_map` gives this node another address than the one with which etcd runs.
     AddressChanged {
         from: String,
         to: String,
     },
-    /// An operator's confirmation or a new `node_ip_map` requests that this node continue without its peer. Only a start can do that.
+    /// An operator's confirmation or a new `node_ip_map` requests that this node continue without its peer. Only a start can
+    /// carry that out.
     AskedToGoOn,
-    /// The copy of the data that a learner receives does not fit on the disk.
+    /// The disk has too little space for the copy of the data that a learner receives.
     NoRoomToJoin {
         needed_bytes: u64,
         free_bytes: u64,
     },
-    /// An operator chose this node's data, and the peer serves another history.
+    /// An operator chose this node's data, but the peer serves another history.
     PeerServesThoughNotChosen,
-    /// The peer, which was the only voter, went away before this learner had the data.
+    /// The peer, which was the only voter, was lost before this learner had received the data.
     PeerLostWhileJoining,
     /// An obstacle prevents a start of etcd.
     InTheWay {
@@ -362,11 +373,11 @@ pub enum Refusal {
     },
     /// OpenShift is deleting this node's Machine.
     MachineIsDeleted,
-    /// A check that an operator requested in addition has failed.
+    /// An additional check that an operator requested has failed.
     CheckFailed {
         why: String,
     },
-    /// etcd's auth knows no user for this agent that has the permission for its queries.
+    /// etcd's auth knows no user for this agent that may make the agent's queries.
     NoPermission {
         user: Option<String>,
     },
@@ -403,8 +414,8 @@ impl Reason {
     }
 }
 
-/// Returns the command that gives this agent the permission that etcd's auth requires. etcd takes a certificate's CommonName as the user's
-/// name.
+/// Returns the command that gives this agent the permission that etcd's auth requires. `user` is the CommonName of the agent's
+/// certificate, which etcd takes as the user's name.
 pub(crate) fn grant(user: Option<&str>) -> String {
     match user {
         Some(user) => format!("'tandem etcdctl user grant-role {user} root' after 'user add'"),

@@ -27,18 +27,19 @@ pub struct Cib {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_own_record: bool,
     pub peer_record: Option<PublishedState>,
-    /// Node that is the sole voter; `None` if none is recorded.
+    /// Node that the CIB names as the sole voter; `None` if it names none.
     pub standalone_node: Option<NodeName>,
     pub learner_node: Option<NodeName>,
-    /// Largest lineage that any node recorded permanently (see [`Lineage`]). Data with a smaller one was left behind.
+    /// Largest lineage that any node recorded permanently (see [`Lineage`]). Data with a smaller lineage was left behind.
     pub lineage: Lineage,
-    /// Lineage in this node's own attribute (see [`Lineage`]); `peer_lineage` is the peer's. If both count equally many forced new
-    /// clusters, but by different nodes, there are two histories.
+    /// Lineage in this node's own attribute (see [`Lineage`]); `peer_lineage` is the peer's. There are two histories if both
+    /// lineages count equally many forced new clusters, and a different node forced the last one.
     #[serde(default)]
     pub own_lineage: Option<Lineage>,
     #[serde(default)]
     pub peer_lineage: Option<Lineage>,
-    /// True if the CIB records that a cluster once existed. Then two blank disks are a loss, and not the beginning of a new cluster.
+    /// True if the CIB records that a cluster once existed. Two blank disks are then a loss of data, and not the beginning of a
+    /// new cluster.
     pub cluster_recorded: bool,
     /// Number of consecutive starts on this node that Pacemaker counted as failed.
     pub own_start_failures: u64,
@@ -52,36 +53,38 @@ pub struct Cib {
     /// Cluster id and member id that the peer published last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_identity: Option<Identity>,
-    /// etcd's alarms, as this node's attribute shows them.
+    /// Value of this node's attribute that shows etcd's alarms; `None` if the attribute is not set.
     #[serde(default)]
     pub own_alarm: Option<String>,
     /// Image that this node published for its running etcd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_image: Option<RunningImage>,
-    /// Attributes with which this node shows its role to other programs. `None` in a decision that was recorded before these attributes
-    /// existed: the agent then writes none.
+    /// Attributes with which this node shows its role to other programs. In a decision that was recorded before these attributes
+    /// existed, this is `None`, and the agent writes none of the attributes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_shown: Option<ShownRole>,
     /// True if the peer's node attribute shows that its etcd leads. `None` if the peer shows no role, or its machine has left the
     /// membership.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_leads: Option<bool>,
-    /// Cluster property that records whether there are two voters, and since when. In a decision that was recorded before this property
-    /// existed, the fact was not asked for, and the agent writes nothing.
+    /// Cluster property that records whether there are two voters, and since when. In a decision that was recorded before this
+    /// property existed, this is `NotAsked`, and the agent does not write the property.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub redundancy: Fact<Redundancy>,
-    /// Log position that the leader last published. In a decision that was recorded before this property existed, the fact was not asked
-    /// for, and the agent writes nothing.
+    /// Log position that the leader last published. In a decision that was recorded before this property existed, this is
+    /// `NotAsked`, and the agent does not write the property.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub reached: Fact<Reached>,
-    /// Node with the data that an operator chose after the histories of the nodes split (`etcd_primary`).
+    /// Node that an operator chose in the cluster property `etcd_primary` after the histories of the nodes split. The data on
+    /// this node is kept.
     #[serde(default)]
     pub primary: Option<NodeName>,
     /// Third member, outside of the pair; `None` unless an administrator named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "guest")]
     pub third_voter: Option<ThirdVoter>,
-    /// Whether users can reach this node and the peer, from the node attribute that the parameter `reach_attribute` names.
+    /// Whether users can reach this node and the peer. The parameter `reach_attribute` names the node attribute with this
+    /// information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach: Option<Box<Reach>>,
     /// True if Pacemaker does not manage etcd's resource on one of the nodes, or on both.
@@ -90,7 +93,8 @@ pub struct Cib {
     /// True if the peer is on standby, or is about to shut down.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub peer_leaves: bool,
-    /// Attributes that this node published for other programs, and attributes with which they ask something of this node.
+    /// Attributes that this node published for other programs, and attributes by which other programs make a request to this
+    /// node.
     #[serde(default)]
     pub others: Others,
 }
@@ -104,14 +108,15 @@ pub struct ShownRole {
     pub fence_wait: bool,
 }
 
-/// Member that runs on neither node of the pair, as the cluster property `etcd_guest` names it. It is the third voter, or becomes one. No
-/// agent starts it, stops it or fences its machine.
+/// Member that runs on neither node of the pair, and that the cluster property `etcd_guest` names. It is the third voter, or is
+/// to become the third voter. No agent starts it, stops it or fences its machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ThirdVoter {
     pub name: String,
     /// Peer URL of the third voter; empty if the property cannot be parsed.
     pub peer_url: String,
-    /// Id of the third voter, written before it may vote: data that is read offline identifies members only by their ids.
+    /// Id of the third voter; `None` until the property names it. An operator's command writes it before the member may vote,
+    /// because data that is read offline identifies members only by their ids.
     pub id: Option<MemberId>,
 }
 
@@ -128,12 +133,13 @@ impl Cib {
 }
 
 impl PeerNode {
-    /// Returns the state of a machine, with `Lost` in place of `Down` unless the operations of its agent (`agent`) confirm that it is down.
+    /// Returns the state of a machine, but `Lost` in place of `Down` unless the operations of the machine's agent (`agent`)
+    /// confirm `Down`.
     ///
-    /// Pacemaker expects a machine to be down as soon as the machine asks to shut down, while its resources run until they are stopped. If
-    /// the network is partitioned in that time, each node sees the other one in that state. So Pacemaker's scheduler fences such a machine
-    /// if its operation history shows a resource that was not stopped. A clean shutdown leaves a successful stop in the history, and
-    /// fencing erases the history.
+    /// From the moment at which a machine asks to shut down, Pacemaker expects it to leave, and does not see its loss as a
+    /// failure. Its resources still run until they are stopped. If the network is partitioned in that time, the machine is `Down`
+    /// for the other node while etcd runs on it. Pacemaker's scheduler fences such a machine, because its operation history shows
+    /// a resource that was not stopped. A clean shutdown leaves a successful stop in the history, and fencing erases the history.
     #[must_use]
     pub fn as_confirmed_by(self, agent: PeerAgent) -> Self {
         match (self, agent) {
@@ -142,9 +148,9 @@ impl PeerNode {
         }
     }
 
-    /// Returns whether a query of the machine's etcd would be in vain, because the machine is off or its state is unknown. A machine that
-    /// is off does not even refuse a connection. A machine that left as expected may still serve if the operations of its agent (`agent`)
-    /// show a running etcd: this is so if Pacemaker ended in maintenance.
+    /// Returns whether a query of the machine's etcd would be in vain, because the machine is off or its state is unknown. A
+    /// machine that is off does not even refuse a connection. A machine that left as expected may still serve if Pacemaker ended
+    /// there in maintenance. In that case the operations of its agent (`agent`) show a running etcd.
     pub fn is_beyond_asking(self, agent: PeerAgent) -> bool {
         match self {
             Self::Lost => true,
@@ -154,8 +160,8 @@ impl PeerNode {
     }
 }
 
-/// The attributes of a node that other programs read and write: OpenShift's etcd operator, its scripts, administrators
-/// and the shell agent.
+/// Attributes of a node that other programs read and write. Such programs are OpenShift's etcd operator, its scripts,
+/// administrators and the shell agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Others {
     /// IP address of this node's member, as this node published it last.
@@ -165,13 +171,14 @@ pub struct Others {
     /// UUID of this machine, as this node published it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<String>,
-    /// True if `force_new_cluster` is set on this node, with which an operator or OpenShift's etcd operator chooses this node's data.
+    /// True if the attribute `force_new_cluster` is set on this node. An operator or OpenShift's etcd operator sets it to choose
+    /// this node's data.
     pub force_on_me: bool,
-    /// True if `force_new_cluster` is set on the peer, so that the peer's data is chosen.
+    /// True if the attribute `force_new_cluster` is set on the peer, which chooses the peer's data.
     pub force_on_peer: bool,
-    /// True if `restart_no_leave` is set: the next stop is the first half of a restart.
+    /// True if the attribute `restart_no_leave` is set, so that the next stop is the first half of a restart.
     pub restart_no_leave: bool,
-    /// Value of `member_removal_lock`: the time at which this node published that it left the member list.
+    /// Value of the attribute `member_removal_lock`: the time at which this node published that it was leaving the member list.
     pub removal_lock: Option<String>,
 }
 
@@ -191,7 +198,8 @@ impl fmt::Display for ThirdVoter {
 }
 
 impl ThirdVoter {
-    /// Parses the value of the property `etcd_guest`. A text of another form still names a third voter, with an unknown address.
+    /// Parses the value of the property `etcd_guest`. If the text has another form, it still names a third voter, but the voter's
+    /// address is unknown.
     pub fn parse(text: &str) -> Self {
         let (place, id) = text.trim().split_once(' ').map_or((text.trim(), None), |(place, id)| (place, Some(id)));
         let id = id.map(|id| u64::from_str_radix(id.trim(), 16));
@@ -224,7 +232,7 @@ pub enum PeerNode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerAgent {
-    /// Active: a start succeeded and no stop followed, or a failed operation left the state in doubt.
+    /// Active: a start succeeded and no stop followed, or a failed operation left it unknown whether the agent is active.
     Active,
     /// A start that has not ended yet.
     Starting,
@@ -245,33 +253,34 @@ pub struct PublishedState {
     pub boot_id: String,
     pub disk: DataDir,
     pub lineage: Lineage,
-    /// True if this node reserves the right to run standalone: in this boot it was a running voter, and no stop has given the right up.
-    /// While the claim is published, only fencing, which ends this boot, lets the peer continue without this node.
+    /// True if this node reserves the right to run standalone: in this boot its etcd was a running voter, and no stop has given
+    /// up the right. While the claim is published, the peer may continue without this node only after fencing, which ends this
+    /// boot.
     pub claims: bool,
-    /// True if this node has backed its data up to join the peer's cluster, and has no data of that cluster yet. The node gave up its
-    /// former history for the peer's.
+    /// True if this node backed its own data up to join the peer's cluster, and has not yet received that cluster's data. The
+    /// node has given up its former history in favour of the peer's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
-    /// True if an operator gave the peer up by name in favour of this history: see [`super::DurableState::gave_up`].
+    /// True if an operator gave up the peer by name in favour of this node's history: see [`super::DurableState::gave_up`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gave_up: bool,
-    /// True if this member may have asked the peer to remove it. The peer may be the only voter since then.
+    /// True if this member may have asked the peer to remove it. In that case the peer may have become the only voter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
-    /// Number that distinguishes this write from every earlier one of this boot. Pacemaker applies writes in one order on all nodes. So a
-    /// node that finds this number in its own CIB also finds everything that was written before it.
+    /// Number that distinguishes this write of the record from every earlier write of this boot. Pacemaker applies writes in one
+    /// order on all nodes. So when a node finds this number in its own CIB, everything that was written before is there, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<u64>,
-    /// Last revision in the database when the node published this record. It is for events, and no decision uses it.
+    /// Last revision in the database when the node published this record. It is printed in events, and no decision uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
-    /// Node that keeps its history when two histories meet, by the parameters of the publishing node (`two_histories=primary`).
+    /// Node that the publishing node's parameters prefer if two histories meet (`two_histories=primary`): its history is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefers: Option<NodeName>,
 }
 
-/// Hashes an optional field only if it is set, so that a record without these fields keeps the hash that it had before they existed. The
-/// model orders states by that hash.
+/// Hashes each optional field only if it is set, so that the hash of a record without optional fields is the same as before the
+/// fields existed. The model orders states by that hash.
 impl Hash for PublishedState {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { boot_id, disk, lineage, claims, joins, gave_up, left, nonce, revision, prefers } = self;
@@ -300,15 +309,16 @@ impl PublishedState {
     }
 }
 
-/// Number of forks of this history (new clusters that were forced), and the node that forced the last one. This identifies a fork even if
-/// the ids, terms and indexes of two histories are equal.
+/// Number of forks of this history (new clusters that were forced), and the node that forced the last one. Together they identify
+/// a fork even if two histories have equal ids, terms and indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Lineage {
     pub forks: u64,
     pub by: NodeName,
 }
 
-/// Record of whether two started voters exist, and since when. The CIB preserves it through every reboot, alike on both nodes.
+/// Record of whether there are two started voters, and since when. It is a property of the CIB, so every reboot preserves it and
+/// both nodes read the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Redundancy {
     pub is_redundant: bool,
@@ -341,8 +351,8 @@ const REDUNDANT: &str = "redundant";
 const ALONE: &str = "alone";
 
 impl Lineage {
-    /// Returns whether this lineage counts more forced new clusters than `other`, or equally many of which another node forced the last
-    /// one.
+    /// Returns whether this lineage counts more forced new clusters than `other`, or equally many with another node as the last
+    /// one that forced.
     pub fn is_beyond(&self, other: &Self) -> bool {
         self.forks > other.forks || (self.forks == other.forks && self.by != other.by)
     }

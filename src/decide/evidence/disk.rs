@@ -25,32 +25,36 @@ pub struct History {
     pub cluster_id: u64,
     /// Id of the member that owns the data.
     pub member_id: u64,
-    /// Term of the log's last entry. Of two logs, the one with the higher last term is newer; if the terms are equal, the one with the
-    /// higher last index.
+    /// Term of the log's last entry. Of two logs, the one with the higher last term is newer. If the last terms are equal, the
+    /// log with the higher last index is newer.
     pub last_term: u64,
     /// The index of the last entry of the log.
     pub last_index: u64,
-    /// Log index up to which this member had recorded the log as committed.
+    /// Log index up to which this member's log records entries as committed.
     pub commit_index: u64,
-    /// Voting members in the newest configuration of the log, committed or not. A member that was removed from three or more voters counts
-    /// until the removal is known to be committed.
+    /// Voting members in the newest configuration of the log, committed or not. With three or more voters, a removed member still
+    /// counts until its removal is known to be committed.
     pub voters: BTreeSet<u64>,
     /// Learners in the newest configuration of the log, committed or not.
     pub learners: BTreeSet<u64>,
-    /// True if the log contains this member's removal, committed or not; with three or more voters, only a committed one. Removal is final,
-    /// because etcd never accepts a removed id again.
+    /// True if the log contains this member's removal. With three or more voters, the removal also has to be committed. A removal
+    /// is final, because etcd never accepts a removed id again.
     pub has_left: bool,
-    /// Log index up to which the database was written, if the log ends before it: the disk has lost the end of the log. A plain start
-    /// continues from there. A forced start (of etcd 3.5.22, 3.6.1 and later) counts everything up to this index as committed, and leaves a
-    /// log that no etcd can read.
+    /// Log index up to which the database was written, if the log ends below that index. In that case the disk has lost the end
+    /// of the log.
+    ///
+    /// - A plain start continues from this index.
+    /// - A forced start (of etcd 3.5.22, 3.6.1 and later) counts everything up to this index as committed. It leaves a log that
+    ///   no etcd can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_ahead: Option<u64>,
-    /// Damage that etcd repairs or skips when it starts, such as a torn tail of the log; for operators, and normally empty.
+    /// Damage that etcd repairs or skips when it starts, such as a torn tail of the log. The list is shown to operators, and is
+    /// normally empty.
     pub damage: Vec<String>,
 }
 
 impl History {
-    /// Returns whether this member may vote by the newest configuration in its log.
+    /// Returns whether the newest configuration in this member's log lets this member vote.
     pub fn is_voter(&self) -> bool {
         !self.has_left && self.voters.contains(&self.member_id)
     }
@@ -76,7 +80,8 @@ pub struct Backup {
 mod tests {
     use super::*;
 
-    /// Asserts that a departed member is no voter even if its log contradicts itself, for example in a record that was edited.
+    /// Asserts that a departed member is no voter even if its log names it as one. Such a contradiction exists for example in an
+    /// edited record.
     #[test]
     fn who_has_left_is_no_voter() {
         let voter = History {

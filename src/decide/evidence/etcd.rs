@@ -16,22 +16,23 @@ pub struct Found {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     pub running: bool,
-    /// The container's exit code and etcd's last log line; `None` while the container runs.
+    /// Exit code of the container and last log line of etcd; `None` while the container runs.
     pub exit: Option<String>,
-    /// Time, in podman's words, at which etcd crashed because of its data. `None` if etcd ended in another way.
+    /// Time, in podman's words, at which etcd crashed because of its data; `None` if etcd ended in another way or runs.
     #[serde(default)]
     pub broke_down_at: Option<String>,
-    /// True if etcd exited with success because its member was removed, as its log shows.
+    /// True if etcd exited with success, and its log shows that it did so because its member was removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
-    /// Set if only podman showed that the container runs: the agent then records the process. No decision uses it.
+    /// The container's process, set if the agent learnt only from podman that the container runs. The agent then records the
+    /// process, and no decision uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
     /// True if etcd's configuration file would force a new cluster at the next start.
     pub forces_new_cluster: bool,
 }
 
-/// Answers of an etcd about itself.
+/// State of a running etcd, as it reports it itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Etcd {
     pub cluster_id: u64,
@@ -56,7 +57,8 @@ pub struct Etcd {
 pub struct NoPermission {
     /// User that etcd takes this agent for; `None` if the agent's certificate has no name.
     pub user: Option<String>,
-    /// True if no majority confirmed a read. etcd confirms a read before it checks the permission.
+    /// True if no majority confirmed a read. The agent can know this without a permission, because etcd confirms a read before it
+    /// checks the permission.
     pub leaderless: bool,
 }
 
@@ -127,7 +129,7 @@ impl Etcd {
         self.voters().filter(|member| member.has_started()).count() > 1
     }
 
-    /// Returns whether this etcd is a voter and knows a leader, so that it can accept writes as far as it knows.
+    /// Returns whether this etcd is a voter and knows a leader. As far as such an etcd knows, it can accept writes.
     pub fn is_voter_with_leader(&self) -> bool {
         !self.is_learner && self.leader.is_some()
     }
@@ -150,7 +152,7 @@ impl Etcd {
 
 #[cfg(test)]
 impl Etcd {
-    /// Makes the etcd `me` of a test, with a member list of these voters and learners, by id.
+    /// Makes the state of an etcd for a test. `me` is its member id, and `voters` and `learners` are the ids in its member list.
     pub(crate) fn of_test(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Self {
         let member = |id: &u64, is_learner| Member {
             id: *id,

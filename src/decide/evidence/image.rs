@@ -11,7 +11,7 @@ pub struct RunningImage {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
-    /// Image that the parameters name; `None` if etcd already runs from it.
+    /// Image that the parameters name and that the next start will use; `None` if etcd already runs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextImage>,
 }
@@ -28,7 +28,8 @@ pub struct NextImage {
 }
 
 impl RunningImage {
-    /// Returns whether etcd runs from `image` and no other image follows, so that podman need not be asked again.
+    /// Returns whether etcd runs from `image` and no other image is to follow at the next start. The agent then does not query
+    /// podman again.
     pub fn is_settled(&self, image: &str) -> bool {
         self.image == image && self.next.is_none()
     }

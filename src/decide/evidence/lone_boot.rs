@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Version;
 use crate::base::Fact;
 
-/// Parameters about a lone boot (a boot without the peer), the obstacles to it other than the data, and the steps already done.
+/// Parameters of a lone boot (a boot without the peer), facts that may forbid it, and the steps already done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoneBoot {
     /// True if the parameters allow a lone boot (`lone_boot=sole_voter`).
@@ -16,29 +16,30 @@ pub struct LoneBoot {
     pub quorum: Fact<bool>,
     /// True if Corosync has no quorum because it waits for all members of its list (`wait_for_all`).
     pub waits_for_all: Fact<bool>,
-    /// True if the peer was in Corosync's membership at any time since this machine booted, also before a restart of Corosync.
+    /// True if the peer was in Corosync's membership at any time since this machine booted, even if Corosync was restarted since.
     pub peer_was_seen: Fact<bool>,
-    /// True if the log records every change of the voters in it as committed.
+    /// True if this node's log records every change of the voters that it contains as committed.
     pub voters_are_committed: Fact<bool>,
-    /// Release of etcd that last wrote this node's data. Absent if neither its container nor its image is left.
+    /// Release of etcd that last wrote this node's data. `Absent` if neither a container nor an image of that etcd is left.
     pub release: Fact<Version>,
-    /// Report of the peer's BMC, from its fence device. Absent if no device of the peer may be asked.
+    /// Report of the peer's BMC, which the peer's fence device names. `Absent` if no device of the peer may be asked.
     pub peer_bmc: Fact<PeerBmc>,
     /// UUID that this machine's firmware reports.
     pub own_uuid: Fact<String>,
     pub done: Done,
 }
 
-/// Steps of a lone boot that are seen to be done in this boot.
+/// Steps of a lone boot that an observation has confirmed as done in this boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Done {
-    /// True if the cluster property `etcd_lone_boot` names this node, as the node wrote it in this boot.
+    /// True if this node wrote its name into the cluster property `etcd_lone_boot` in this boot.
     pub is_announced: bool,
-    /// True if the fencer switched the peer off after this node was named in `etcd_lone_boot`, and the CIB shows the peer as fenced.
+    /// True if the fencer switched the peer off after `etcd_lone_boot` named this node, and the CIB shows the peer as fenced.
     pub is_held_off: bool,
 }
 
-/// Report of the peer's BMC, and the machine that the BMC controls. Two UUIDs name one machine if their texts are equal.
+/// Report of the peer's BMC, with the UUIDs that identify the machine it controls. Two UUIDs name the same machine if their texts
+/// are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PeerBmc {
     pub power: Power,
@@ -54,11 +55,11 @@ pub struct PeerBmc {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
-    /// Off in each observation, each time by the same machine's BMC.
+    /// Off in every observation, and each observation was answered by the BMC of the same machine.
     Off {
-        /// Milliseconds from the first observation of the machine as off to the last one.
+        /// Milliseconds from the first observation of the machine as off to the latest one.
         for_ms: u64,
-        /// Milliseconds since the last observation of the machine as off.
+        /// Milliseconds since the latest observation of the machine as off.
         age_ms: u64,
     },
     On,

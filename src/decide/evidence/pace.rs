@@ -8,13 +8,15 @@ pub struct Pace {
     /// Duration of the observation that gathered this evidence.
     #[serde(default)]
     pub look_ms: u64,
-    /// Time that an action must have left to launch the container, from the duration of the launches in this boot.
+    /// Time that an action must have left when it launches the container. It follows from the durations of the launches in this
+    /// boot.
     #[serde(default)]
     pub launch_ms: u64,
-    /// Number of consecutive actions that had too little time for a recovery, and left it to the next action.
+    /// Number of consecutive actions that had too little time for a recovery, and left the recovery to the next action.
     #[serde(default)]
     pub postponed: u64,
-    /// Number of consecutive observations, up to this one, in which this node's etcd accepted a connection and did not answer in time.
+    /// Number of consecutive observations, including this one, in which this node's etcd accepted a connection but did not answer
+    /// in time.
     #[serde(default)]
     pub unanswered: u64,
 }

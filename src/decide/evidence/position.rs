@@ -20,20 +20,21 @@ pub struct DataEnd {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
-    /// True if etcd had died before the agent read where the data ends. An operator may have replaced the data between
-    /// the two.
+    /// True if etcd had already died when the agent read where its data ends. Between the death and the reading, an operator may
+    /// have replaced the data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found_dead: bool,
 }
 
-/// Position that etcd had reached. Everything committed up to it is on the disk of each voter.
+/// Log position that etcd had reached when it was published. Every voter has all committed entries up to this position on its
+/// disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reached {
     pub cluster_id: u64,
-    /// Number of forks (forced new clusters) in the history when etcd had reached this position.
+    /// Number of forks (forced new clusters) in the history up to this position.
     pub forks: u64,
     pub position: LogPosition,
-    /// True if two voters had this position.
+    /// True if etcd had two voters at this position.
     pub is_redundant: bool,
 }
 

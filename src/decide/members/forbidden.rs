@@ -113,7 +113,7 @@ pub enum Forbidden {
 }
 
 impl Forbidden {
-    /// Returns the number of the rule that forbids the change, as `M1`.
+    /// Returns the number of the rule that forbids the change, such as `M1`.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::TooMany { .. } => "M1",
@@ -157,7 +157,7 @@ impl Forbidden {
         )
     }
 
-    /// Returns the command to type, or the event to wait for, so that the change is allowed.
+    /// Returns the command after which the change is allowed, or the event that an operator has to wait for.
     pub fn instead(&self) -> String {
         match self {
             Self::TooMany { is_pair: true, .. } => {

@@ -3,16 +3,17 @@
 use super::{Forbidden, Health, MachineState, Member, MemberStep, Membership, Newcomer, Words, quorum};
 use crate::decide::evidence::{MemberId, NodeName};
 
-/// Permission of the rules to take a step that changes the members.
+/// Result for a step that the rules allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// True if only an operator's confirmation allows the step. Taking the step uses the confirmation up.
+    /// True if the step is allowed only because an operator confirmed it. The confirmation is valid for one step.
     pub uses_word: bool,
 }
 
 const BY_THE_RULES: Passed = Passed { uses_word: false };
 
-/// Checks whether the rules M1 to M13 allow `step` now. `replaced` is the member that the whole change replaces, if any.
+/// Checks whether the rules M1 to M13 allow `step` now. If the step is part of a replacement, `replaced` is the member that is to
+/// be replaced.
 pub fn judge(
     membership: &Membership,
     step: &MemberStep,
@@ -28,8 +29,8 @@ pub fn judge(
     }
 }
 
-/// Checks by rule M7 (see [`Forbidden`]) whether the state of the learner `id` allows its promotion, whatever the state of the other
-/// members.
+/// Checks by rule M7 (see [`Forbidden`]) whether the learner `id` is in a state in which it may be promoted. The other members'
+/// state does not matter.
 pub(super) fn judge_learner(membership: &Membership, id: MemberId) -> Result<(), Forbidden> {
     Look { membership, replaced: None }.learner(id).map(drop)
 }
@@ -127,8 +128,12 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Checks the rules for a removal (see [`Forbidden`]): not the last voter or a leader (rule M10), a majority before and after it (M5),
-    /// known health (M12), unhealthy members first (M6), learners (M8), and no loss of a voter that nothing replaces (M4).
+    /// Checks the rules for a removal (see [`Forbidden`]):
+    ///
+    /// - The member is neither the last voter nor the leader (rule M10).
+    /// - A majority of healthy voters exists before and after the removal (M5), and the health of the voters is known (M12).
+    /// - Unhealthy members are removed before healthy ones (M6), and learners only by rule M8.
+    /// - A voter that no other member replaces is not lost (M4).
     fn remove(&self, id: MemberId, words: &Words) -> Result<Passed, Forbidden> {
         let target = self.listed(id)?;
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
@@ -162,8 +167,8 @@ impl<'a> Look<'a> {
         self.may_be_fewer(target, voters, words)
     }
 
-    /// Checks whether a healthy voter may leave: more voters remain than are wanted (rule M4), or an operator confirmed the loss of this
-    /// member (rule M13).
+    /// Checks whether a healthy voter may leave without a replacement. It may if there are more voters than are wanted (rule M4),
+    /// or if an operator confirmed the loss of this member (rule M13).
     fn may_be_fewer(&self, target: &Member, voters: usize, words: &Words) -> Result<Passed, Forbidden> {
         if voters > self.membership.wanted {
             return Ok(BY_THE_RULES);
@@ -182,8 +187,8 @@ impl<'a> Look<'a> {
         self.membership.member(id).ok_or_else(|| Forbidden::NotListed { member: format!("member {id:x}") })
     }
 
-    /// Checks by rule M11 that etcd has a leader and a majority of healthy voters. If the health of a voter is unknown, the error names
-    /// rule M12 (see [`Forbidden`]).
+    /// Checks by rule M11 that etcd has a leader and a majority of healthy voters. If voters of unknown health make the majority
+    /// doubtful, the error names rule M12 (see [`Forbidden`]).
     fn quorum(&self) -> Result<(), Forbidden> {
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
         let is_pair = self.membership.is_pair;
@@ -212,14 +217,16 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Checks rule M3 (see [`Forbidden`]) for a third voter, which runs on neither node of the pair: it joins only once both nodes' members
-    /// vote. If only one of them votes, the third voter would be the second of two voters, and no agent replaces it when it is lost.
+    /// Checks rule M3 (see [`Forbidden`]) for a third voter, which runs on neither node of the pair. It is added only once the
+    /// members of both nodes vote. If only one of them voted, the third voter would be the second of two voters. No agent would
+    /// replace it after a failure.
     fn pair_is_complete(&self, node: Option<&NodeName>) -> Result<(), Forbidden> {
         let voting = self.membership.voters().filter(|voter| voter.node.is_some()).count();
         if self.membership.third_voter && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
     }
 
-    /// Checks that every voter except the one to be replaced is healthy (rule M3), and that its health is known (rule M12).
+    /// Checks that every voter except the one to be replaced is healthy (rule M3). If the health of such a voter is unknown, the
+    /// error names rule M12.
     fn others_are_healthy(&self) -> Result<(), Forbidden> {
         self.unknown(self.replaced)?;
         for voter in self.membership.voters().filter(|voter| Some(voter.id) != self.replaced) {
@@ -241,12 +248,14 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Returns whether `member` is a learner that has not started yet. It does not count as unhealthy, because it may be starting just now.
+/// Returns whether `member` is a learner that has not started yet. Such a learner does not count as unhealthy, because it may be
+/// starting just now.
 fn is_new(member: &Member) -> bool {
     member.is_learner && !member.has_started()
 }
 
-/// Checks by rule M8 whether the learner `target` may be removed: not if it is healthy and about to vote.
+/// Checks by rule M8 whether the learner `target` may be removed. A healthy learner may not, because it is about to become a
+/// voter.
 fn remove_learner(target: &Member) -> Result<Passed, Forbidden> {
     let is_deleted = target.machine == MachineState::BeingDeleted;
     if !target.has_started() || is_deleted || target.is_strange {

@@ -37,8 +37,8 @@ use super::evidence::{MemberId, NodeName};
 pub struct Membership {
     pub members: Vec<Member>,
     pub leader: Option<MemberId>,
-    /// True if a majority confirmed a read just before the list was read. Without that the list may be outdated, because each etcd answers
-    /// from its own memory.
+    /// True if a majority confirmed a read just before this list was read. Without the confirmation, the list may be outdated,
+    /// because each etcd answers a member list from its own memory.
     pub is_confirmed: bool,
     /// Number of voters that the cluster is to have.
     pub wanted: usize,
@@ -50,7 +50,7 @@ pub struct Membership {
     pub promote_max_lag: u64,
     /// True if the Machines of voters carry a hook that delays their deletion.
     pub uses_hooks: bool,
-    /// True if there is a third voter outside of the pair, or there is to be one.
+    /// True if the pair has a third voter outside of it, or is to get one.
     pub third_voter: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Member {
     pub id: MemberId,
     /// Name of the member; empty until it has started once.
     pub name: String,
-    /// Node on which the member runs; `None` if the cluster's nodes have no names.
+    /// Node on which the member runs; `None` for a member that runs on no known node.
     pub node: Option<NodeName>,
     pub peer_urls: Vec<String>,
     pub is_learner: bool,
@@ -69,19 +69,19 @@ pub struct Member {
     pub lag: Option<u64>,
     /// Number of the leader's log entries that the member lacked in the observation before this one.
     pub lag_before: Option<u64>,
-    /// True if the member has applied the observed member list; `None` if the member does not answer that query.
+    /// True if the member's own member list is the observed one; `None` if the member does not answer that query.
     pub knows_the_list: Option<bool>,
     pub machine: MachineState,
     /// True if the member's address belongs to no known node.
     pub is_strange: bool,
 }
 
-/// State of a member. A healthy member answers in time, in this cluster and with this leader, and has no alarm that its data
-/// is corrupt. A healthy voter also answers a read that a majority confirmed.
+/// State of a member. A healthy member answers in time, belongs to this cluster, follows this leader, and has no alarm about
+/// corrupt data. A healthy voter also answers a linearizable read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     Yes,
-    /// Unhealthy for this reason, as a query of the member showed.
+    /// Unhealthy, for this reason, which a query of the member showed.
     No(String),
     /// Unknown, because the member could not be asked, for this reason.
     Unknown(String),
@@ -96,11 +96,11 @@ impl Default for Health {
 /// State of the OpenShift Machine on which a member runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MachineState {
-    /// No Machine: nothing in this cluster makes or deletes Machines.
+    /// No Machine: no program in this cluster makes or deletes Machines.
     #[default]
     None,
     Stays {
-        /// True if the deletion of the Machine waits until the member is removed.
+        /// True if the Machine's deletion would wait until the member is removed.
         is_protected: bool,
     },
     BeingDeleted,
@@ -139,7 +139,7 @@ pub enum MemberStep {
 /// Confirmations that an operator gave in advance for one change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// Voter that may be removed although it is healthy and nothing replaces it.
+    /// Voter that may be removed although it is healthy and no other member replaces it.
     pub fewer_voters: Option<MemberId>,
 }
 
@@ -160,18 +160,20 @@ impl Membership {
         self.members.iter().filter(|member| member.is_learner)
     }
 
-    /// Returns whether the third voter, which an operator named and which runs outside of the pair, has a vote.
+    /// Returns whether a third voter, which runs outside of the pair, is to exist and has a vote.
     pub fn has_third_voter(&self) -> bool {
         self.third_voter && self.voters().any(Member::is_third)
     }
 
-    /// Checks whether a node's voter that is down may be removed, so that it can be replaced while a third voter votes. `None` if no third
-    /// voter votes, or the node's voter is not known to be down.
+    /// Checks whether a node's voter that is down may be removed while a third voter votes, so that it can be replaced. Returns
+    /// `None` if no third voter votes, or if the node's voter is not known to be down.
     ///
-    /// The removal is an entry that two of three voters have to write, so it commits only while the other node and the third voter both
-    /// live. It follows every acknowledged write in the log, so both have all acknowledged writes. Afterwards two of two voters are needed,
-    /// as two of three were before, so the cluster tolerates no fewer failures. A replacement is listed after the removal, because etcd
-    /// lists none while a voter is down.
+    /// Two of the three voters have to write the entry of the removal. So it commits only while the other node and the third
+    /// voter both live. The entry follows every acknowledged write in the log, so both have all acknowledged writes.
+    ///
+    /// Before the removal, two of three voters are needed for a write, and one of them is down. After it, both of two are needed,
+    /// so the cluster tolerates no fewer failures. A replacement is listed only after the removal, because etcd lists no learner
+    /// while a voter is down.
     pub fn removal_beside_third_voter(&self, voter: &Member) -> Option<Result<Passed, Forbidden>> {
         let is_down = matches!(voter.health, Health::No(_)) && !voter.is_learner && voter.node.is_some();
         let remove = || judge(self, &MemberStep::Remove(voter.id), None, &Words::default());
@@ -183,7 +185,8 @@ impl Membership {
         self.voters().filter(|member| member.is_healthy()).count()
     }
 
-    /// Returns the largest number of members: in a pair the number wanted, elsewhere one more, for a member that replaces another one.
+    /// Returns the largest number of members. In a pair it is the number wanted. Elsewhere it is one more, for a member that
+    /// replaces another one.
     pub fn room(&self) -> usize {
         if self.is_pair { self.wanted } else { self.wanted.saturating_add(1) }
     }
@@ -194,7 +197,7 @@ impl Member {
         !self.name.is_empty()
     }
 
-    /// Returns whether this member is the third one of a pair's etcd: it has no node, and its address is known.
+    /// Returns whether this member is the third voter next to a pair: its address is known, and belongs to no node.
     pub fn is_third(&self) -> bool {
         self.node.is_none() && !self.is_strange
     }
@@ -213,7 +216,7 @@ impl Member {
     }
 }
 
-/// Returns the number of voters that form a majority of `voters`.
+/// Returns the number of voters that are a majority if there are `voters` voters.
 pub fn quorum(voters: usize) -> usize {
     voters / 2 + 1
 }

@@ -5,7 +5,7 @@ use super::judge::{judge_learner, judge_majority};
 use super::{Forbidden, Health, MemberStep, Membership, Newcomer, Passed, Wish, Words, judge};
 use crate::decide::evidence::MemberId;
 
-/// Next step of a change of the members, or the reason that there is none.
+/// Next step of a change of the members, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The change is complete.
@@ -20,15 +20,15 @@ pub enum Next {
 pub enum Leaves {
     /// The old member is removed before the new one is listed, because etcd lists no learner while a voter is down.
     First,
-    /// The old member is removed just before the new one is promoted. If the dead voter were still listed, a promotion would make the
-    /// quorum as large as the number of live voters, so that no other voter may fail.
+    /// The old member is removed just before the new one is promoted. With the dead voter still listed, the promotion would raise
+    /// the quorum to the number of live voters. No further voter could fail then.
     BeforeTheVote,
     /// The old member is removed once the new one votes.
     Last,
 }
 
-/// Returns at which point the member `old`, which `new` replaces, is removed. If the health of `old` is unknown, it counts as healthy, and
-/// is removed last.
+/// Returns at which point the member `old`, which `new` replaces, is removed. A member of unknown health counts as healthy, and a
+/// healthy member is removed last.
 pub fn leaves(membership: &Membership, old: MemberId, new: &Newcomer) -> Leaves {
     let is_sick = membership.member(old).is_some_and(|member| matches!(member.health, Health::No(_)));
     match membership.at(&new.peer_url) {
@@ -67,8 +67,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns the next step of removing member `id`. If the member leads and nothing else forbids the removal, it first hands leadership
-    /// to a healthy voter.
+    /// Returns the next step of removing member `id`. If the member leads and no other rule forbids the removal, this step first
+    /// moves leadership to a healthy voter.
     fn remove(&self, id: MemberId) -> Next {
         let removed = self.judged(MemberStep::Remove(id), None);
         if !matches!(removed, Next::Forbidden(Forbidden::Leads { .. })) {

@@ -10,7 +10,7 @@ use crate::decide::evidence::{MemberId, NodeName, Version};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoneBootStep {
-    /// Nothing is to be done, because this node has quorum.
+    /// No step is needed, because this node has quorum.
     HasQuorum,
     /// This node waits until the peer has been off for long enough.
     Waits {
@@ -26,7 +26,7 @@ pub enum LoneBootStep {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoLoneBoot {
-    /// No parameter asks for it (`lone_boot=never`).
+    /// The parameters do not allow a lone boot (`lone_boot=never`).
     NotWanted,
     /// Rule L1 is not met: the state of Corosync or Pacemaker could not be asked.
     ClusterUnknown {
@@ -34,11 +34,11 @@ pub enum NoLoneBoot {
     },
     /// Rule L1 is not met: the cluster has no other node.
     NoPeer,
-    /// Rule L1 is not met: Corosync has no quorum, for another reason than waiting for the peer.
+    /// Rule L1 is not met: Corosync has no quorum, and the reason is not that it waits for the peer.
     NotWaiting,
     /// Rule L1 is not met: the peer was in Corosync's membership in this boot.
     PeerWasSeen,
-    /// Rule L1 is not met: an etcd runs on this node, or may.
+    /// Rule L1 is not met: an etcd runs on this node, or may run.
     EtcdRuns,
     Maintenance,
     /// Rule L2 is not met: this node's data, or the durable note next to it, could not be read.
@@ -51,28 +51,28 @@ pub enum NoLoneBoot {
     Learner,
     /// Rule L2 is not met: this member asked to be removed, or was removed.
     Left,
-    /// Rule L2 is not met: this node gave its data up to join the peer's cluster.
+    /// Rule L2 is not met: this node gave up its data to join the peer's cluster.
     Joins,
     /// Rule L2 is not met: the property `etcd_guest` names a third member.
     ThirdVoter {
         name: NodeName,
     },
     DatabaseAhead,
-    /// Rule L2 is not met: it is not known whether the change that left this member as the only voter is committed.
+    /// Rule L2 is not met: a change left this member as the only voter, and it is unknown whether that change is committed.
     NotCommitted,
-    /// Rule L2 is not met: the data belongs to another member than the one that served on this node.
+    /// Rule L2 is not met: the data does not belong to the member that last served on this node.
     AnotherMember {
         member: MemberId,
     },
-    /// Rule L3 is not met: the CIB records a fork (forced new cluster) that this node's data does not have.
+    /// Rule L3 is not met: the CIB records a fork (forced new cluster) that this node's data lacks.
     LeftBehind,
-    /// Rule L3 is not met: this node's data ends before a position that it had reached.
+    /// Rule L3 is not met: this node's data ends before a position that it had already reached.
     PutBack,
-    /// Rule L3 is not met: the CIB records two voters, so there were two after this node's data ended.
+    /// Rule L3 is not met: the CIB records two voters, but this node's data has one. So the data is older than the record.
     Redundant,
     /// Rule L3 is not met: the CIB does not record that this node was the only voter.
     NotSaidAlone,
-    /// Rule L3 is not met: the CIB names the peer as the sole voter, or as the node with the data that an operator chose.
+    /// Rule L3 is not met: the CIB names the peer as the sole voter, or as the node that an operator chose for its data.
     PeerIsNamed,
     /// Rule L4 is not met: it is not known which release of etcd wrote the data.
     ReleaseUnknown {
@@ -82,16 +82,17 @@ pub enum NoLoneBoot {
     Release {
         version: Version,
     },
-    /// Rule L5 is not met: the peer has no fence device that may be asked.
+    /// Rule L5 is not met: the cluster has no fence device of the peer that this node may ask.
     NoDevice,
     DeviceUnknown {
         why: String,
     },
-    /// Rule L5 is not met: neither the peer's fence device nor its agent names the UUID of the peer's machine.
+    /// Rule L5 is not met: neither the peer's fence device nor the peer's agent names the UUID of the peer's machine, or the BMC
+    /// reports none.
     NoUuid,
-    /// Rule L5 is not met: the UUID of the peer's machine is this machine's own, or may be.
+    /// Rule L5 is not met: the UUID that the BMC reports is that of this machine, or this machine's UUID is unknown.
     OwnUuid,
-    /// Rule L5 is not met: the BMC controls another machine than the peer's.
+    /// Rule L5 is not met: the BMC controls a machine that is not the peer's.
     AnotherMachine {
         found: String,
     },
@@ -103,14 +104,14 @@ pub enum NoLoneBoot {
     Silent {
         why: String,
     },
-    /// Rule L5 is not met: the BMC's last report about the power is too old.
+    /// Rule L5 is not met: the BMC's last report about the power state is too old.
     OldLook {
         age_s: u64,
     },
 }
 
 impl NoLoneBoot {
-    /// Returns the rule that forbids a lone boot, as `L1` to `L5`; `None` if no parameter asks for a lone boot.
+    /// Returns the rule that forbids a lone boot, from `L1` to `L5`; `None` if the parameters do not allow a lone boot at all.
     pub fn rule(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotWanted => return None,
@@ -144,7 +145,7 @@ impl NoLoneBoot {
         })
     }
 
-    /// Returns whether this is about a fact that could not be asked, and that may be known at the next observation.
+    /// Returns whether the reason is a fact that could not be asked. The next observation may be able to ask it.
     pub fn is_unknown(&self) -> bool {
         matches!(
             self,
@@ -170,7 +171,7 @@ impl NoLoneBoot {
         }
     }
 
-    /// Returns the obstacle in a few words, for a sentence that names the peer as `peer` and in the possessive as `peers`.
+    /// Returns the obstacle as a phrase. `peer` is the peer's name in it, and `peers` is the possessive form of that name.
     fn fact(&self, peer: &str, peers: &str) -> String {
         match self {
             Self::NotWanted => "lone_boot is never".to_owned(),

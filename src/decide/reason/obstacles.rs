@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::evidence::Version;
 
-/// Reason for restarting etcd instead of casting the vote of a member that is off by a vote proxy.
+/// Reason why the agent restarts etcd in a recovery, and does not let a vote proxy cast the vote of the member that is off.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoVoteProxy {
     /// The parameter asks for a restart (`recovery=restart`).
     NotWanted,
-    /// The peer's machine is not confirmed off. Its etcd could be started again while a vote is cast for it.
+    /// The peer's machine is not confirmed off. Its etcd might start again while a vote proxy casts its vote.
     PeerIsThere,
-    /// This node may run standalone for another reason than that its etcd ran as a voter in this boot. A vote proxy needs that reason as
-    /// its proof.
+    /// The agent has no proof that this node's etcd ran as a voter in this boot. This node may run standalone for another reason,
+    /// but a vote proxy needs that proof.
     NotProven,
     /// etcd does not report its term and its members.
     NotTold { why: String },
@@ -23,11 +23,11 @@ pub enum NoVoteProxy {
     UntestedRelease { version: Version },
     /// etcd's term changed repeatedly while the agent announced that this node will run standalone.
     TermMoves,
-    /// A vote proxy has voted, and this node's etcd does not lead as the only voter after that.
+    /// A vote proxy has voted, but this node's etcd did not become the leader and the only voter.
     InVain,
 }
 
-/// Obstacle that keeps leadership on this node although the peer is to have it.
+/// Obstacle that keeps leadership on this node although the peer is to lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Held {
     CibUnknown,

@@ -6,17 +6,17 @@ use super::written::{At, Long, Short};
 use super::{LastWritten, Refusal, grant, megabytes};
 use crate::decide::evidence::{LogPosition, Obstacle};
 
-/// Sentences of one refusal.
+/// Short and long sentence of one refusal.
 struct Words {
-    /// Exit reason, of which Pacemaker keeps 127 bytes. The command to type comes first, because Pacemaker cuts off the end. It names the
-    /// peer once, because the name may fill half of it.
+    /// Exit reason. It begins with the command to type, because Pacemaker keeps 127 bytes and cuts off the end. It names the peer
+    /// only once, because a node's name may fill half of these bytes.
     short: String,
     /// Full sentence for the log.
     long: String,
 }
 
 impl Refusal {
-    /// Returns whether the refusal is about lost data that an operator may give up by the node's name.
+    /// Returns whether the refusal is about data that is lost with a node. An operator may give up that node by name.
     pub(in crate::decide) fn is_a_loss(&self) -> bool {
         matches!(
             self,

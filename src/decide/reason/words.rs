@@ -264,7 +264,7 @@ impl fmt::Display for Health {
     }
 }
 
-/// Name that etcd gives to the alarm of a database that has reached its quota.
+/// Name of etcd's alarm for a database that has reached its quota.
 const NO_SPACE: &str = "NOSPACE";
 
 fn given(peer: &str, cause: Cause) -> String {
@@ -275,7 +275,7 @@ fn given(peer: &str, cause: Cause) -> String {
 }
 
 impl Held {
-    /// Returns the obstacle as a sentence about the peer.
+    /// Returns the obstacle as a sentence about the peer, with `peer` as its name.
     pub fn about(self, peer: &str) -> String {
         match self {
             Self::CibUnknown => "the CIB cannot be read".to_owned(),

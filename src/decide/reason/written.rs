@@ -5,8 +5,8 @@ use std::fmt;
 use crate::base::utc;
 use crate::decide::evidence::LogPosition;
 
-/// Printer of a log position after a given word. It prints nothing if the position is unknown, because an etcd without a leader may not
-/// report its position.
+/// Printer of a log position with a word in front of it. It prints nothing if the position is unknown, because an etcd without a
+/// leader may not report its position.
 pub(super) struct At(pub(super) &'static str, pub(super) LogPosition);
 
 impl fmt::Display for At {
@@ -36,7 +36,8 @@ impl fmt::Display for Short {
     }
 }
 
-/// Printer of the time of a log's last write, in seconds since 1970. It follows a log position, and prints nothing if the time is unknown.
+/// Printer of the time at which a log was last written, in seconds since 1970. It is printed after a log position. It prints
+/// nothing if the time is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct LastWritten(pub Option<u64>);
 

@@ -11,7 +11,8 @@ use crate::decide::reason::Reason;
 use crate::decide::standing::{database_is_ahead, position};
 use crate::decide::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
-/// Announces that this node will run standalone, by writing it in the durable note and in the CIB before it does so.
+/// Announces in the durable note and in the CIB that this node will run standalone. This node's etcd does so only after both are
+/// written.
 pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
         return evidence.refuse(refusal);
@@ -39,9 +40,11 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
-/// Returns the effect that publishes the end of this node's data as the log position that etcd has reached, if the published position lies
-/// beyond it. An operator has then chosen data that lacks its last entries. From then on that data counts as whole, and every cluster that
-/// is forced later holds at least as much.
+/// Returns the effect that lowers the published log position (`reached`) to the end of this node's data; `None` if the data
+/// reaches that far.
+///
+/// If the data ends before the published position, an operator has chosen data that lacks its last entries. After this effect,
+/// that data counts as complete, and every cluster that is forced later holds at least as much.
 fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     // A running etcd has what was reached, also one that is silent.
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
@@ -52,9 +55,9 @@ fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     is_less.then_some(Effect::SetReached(chosen))
 }
 
-/// Returns the effect that clears [`BootState::voter`] if the CIB lacks the claim to run standalone that this voter had published. Without
-/// its claim, the stored voter proves nothing. The announcement publishes a new claim, and the stored voter must not become a proof by
-/// that.
+/// Returns the effect that clears [`BootState::voter`] if the CIB no longer has this node's claim to run standalone. Without the
+/// claim, the stored voter proves nothing. It has to be cleared, because the announcement publishes a new claim, which would make
+/// it a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();
@@ -63,10 +66,14 @@ fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
 
 /// Returns the durable note with which this node announces that it will run standalone; `None` if the present note is unknown.
 ///
-/// The new note counts one more fork (forced new cluster) than is known. If the last announced fork was not carried out, the count stays as
-/// it is. That is so while the present note names no voter ([`carried_out`]), or a voter that still votes with this node. While etcd is
-/// silent, it is unknown whether that voter still votes, and the count rises. The count also rises at an operator's confirmation, because
-/// the peer may have taken over the last count and continued from it.
+/// The new note counts one more fork (forced new cluster) than any node is known to have recorded. If the last announced fork was
+/// not carried out, the new note keeps that fork's number:
+///
+/// - The fork was not carried out if the present note names no voter (see [`carried_out`]), or a voter that still votes with this
+///   node.
+/// - While etcd is silent, it is unknown whether that voter still votes, and the number rises.
+/// - The number also rises at an operator's confirmation, because the peer may have recorded the last number and continued with
+///   it.
 fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
@@ -90,8 +97,9 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     Some(DurableState { lineage, alone_since, alone_revision, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
-/// Returns the update of the durable note right before a new cluster is forced. It adds the voter that the force removes, and the end of
-/// the log with which the cluster begins, because a silent etcd may not have reported them before. `None` if the note has both.
+/// Returns the update of the durable note right before a new cluster is forced; `None` if the note needs no update. The update
+/// adds the voter that the force removes, and the end of the log with which the new cluster begins. A silent etcd may not have
+/// reported them before.
 pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
@@ -104,8 +112,8 @@ pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     is_news.then_some(Effect::WriteNote(DurableState { alone_since, without, ..note }))
 }
 
-/// Returns the other voter of two: from this node's data, from its etcd or, while etcd has no leader, from what etcd reports without one.
-/// The published record is not used, because the members may have changed since.
+/// Returns the other one of two voters: from this node's data, from its etcd or, while etcd has no leader, from [`Leaderless`].
+/// The published record is not used, because the members may have changed since it was published.
 fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     if evidence.disk.known().is_some() || evidence.own_etcd.known().is_some() {
         return proof::other_voter(evidence);
@@ -114,8 +122,8 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     told.voters().map(|member| member.id).find(|id| *id != told.member_id)
 }
 
-/// Returns the publication of this node's record with one more fork (forced new cluster), because the node will run standalone. `nonce`
-/// distinguishes this write from every other one.
+/// Returns the effect that publishes this node's record for running standalone, with the lineage and the flag in `note`. `nonce`
+/// distinguishes this write of the record from every other one.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
@@ -126,7 +134,7 @@ pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {
     is_named(evidence) && evidence.own_lineage().is_some_and(|own| is_told(evidence, &own))
 }
 
-/// Returns whether the CIB records `lineage` as the cluster's newest one.
+/// Returns whether `lineage` is the newest one that the CIB records.
 fn is_told(evidence: &Evidence, lineage: &Lineage) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.lineage == *lineage)
 }
@@ -136,8 +144,8 @@ fn is_named(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.standalone_node.as_ref() == Some(&evidence.me.name))
 }
 
-/// Returns whether this node's CIB shows that the node announced that it runs standalone, and the record with `nonce` that it published
-/// afterwards.
+/// Returns whether this node's CIB shows two things: the announcement that this node runs standalone, and this node's later
+/// record with `nonce`.
 pub(super) fn came_back(evidence: &Evidence, nonce: u64) -> bool {
     let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     own_record.is_some_and(|record| record.nonce == Some(nonce)) && announcement_is_seen(evidence)
