@@ -7,14 +7,14 @@ use super::evidence::{DataDir, Etcd, Evidence, History, LogPosition, MemberId};
 use super::plan::{Effect, Exit, RunMode};
 use super::reason::{Health, Refusal};
 
-/// Role of the member that owns some data: voter, learner or departed.
+/// Role of the member that owns a node's data: voter, learner or departed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// No data, or data that etcd cannot read.
     Nothing,
     /// The only voter in the newest configuration of its own log.
     SoleVoter,
-    /// One of two voters; the id is the other one's.
+    /// One of two voters. The field is the other voter's id.
     VoterBeside(MemberId),
     /// One of three or more voters, or a voter next to the third voter (`super::third_voter`).
     VoterAmongMany,
@@ -24,7 +24,7 @@ pub(super) enum Standing {
     Departed,
 }
 
-/// Classifies the member that owns the data, from its log alone. The log does not show which voter is the third voter: see
+/// Classifies the member that owns the data, from the data's own log. The log does not show which voter is the third voter: see
 /// [`Evidence::standing`].
 pub(super) fn classify(disk: &DataDir) -> Standing {
     let DataDir::Present(history) = disk else { return Standing::Nothing };
@@ -42,13 +42,14 @@ pub(super) fn classify(disk: &DataDir) -> Standing {
     }
 }
 
-/// Returns whether the data belongs to a voter, so that a node could run standalone with it.
+/// Returns whether the data belongs to a voter. With any other data, a node cannot run standalone.
 pub(super) fn is_voter(evidence: &Evidence, disk: &DataDir) -> bool {
     matches!(evidence.standing(disk), Standing::SoleVoter | Standing::VoterBeside(_))
 }
 
-/// Returns whether the data's member is in the member list of the running `etcd`. False if the data belongs to `etcd`'s own member: then
-/// one disk is a copy of the other, and two etcds of one member would each acknowledge writes of their own.
+/// Returns whether the data's member is in the member list of the running `etcd`. False if the data belongs to the member that
+/// `etcd` itself runs. In that case one disk is a copy of the other, and two etcds of one member would each acknowledge writes of
+/// their own.
 pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
     match disk {
         DataDir::Present(history) => {
@@ -73,8 +74,8 @@ pub(super) fn history_position(disk: &DataDir) -> LogPosition {
     }
 }
 
-/// Returns the effects of a plain start. For a sole voter, its whole log is first recorded as committed. Otherwise the removal of the other
-/// voter could lie above the commit index, and etcd would wait for the removed member's vote.
+/// Returns the effects of a plain start. For a sole voter, its whole log is first recorded as committed. Without that, the
+/// removal of the other voter could be above the commit index, and etcd would wait for the removed member's vote.
 pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
     let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
     if let DataDir::Present(history) = disk
@@ -91,8 +92,8 @@ fn is_to_be_advanced(history: &History) -> bool {
     history.commit_index < history.last_index
 }
 
-/// Returns the refusal if the database reaches beyond the end of the log. After a force, or after recording entries as committed, etcd
-/// would continue numbering at the database's index. No etcd starts from a log with such a gap.
+/// Returns the refusal if the database has entries beyond the end of the log. After a force, or after its entries are recorded as
+/// committed, etcd would give new entries the numbers after the database's index. No etcd starts from a log with such a gap.
 pub(super) fn database_is_ahead(disk: &DataDir) -> Option<Refusal> {
     let DataDir::Present(history) = disk else { return None };
     let touches_the_log = match classify(disk) {
@@ -114,13 +115,13 @@ pub(super) fn health(etcd: &Etcd) -> Health {
     }
 }
 
-/// Returns the state of a member that serves while etcd's auth rejects this agent.
+/// Returns the state of a member that serves clients while etcd's auth rejects this agent.
 pub(super) fn unseen(evidence: &Evidence) -> Health {
     Health::NoPermission { user: evidence.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
 }
 
-/// Returns a monitor's result for a running etcd. It depends on whether Pacemaker promoted this instance, and not on etcd's vote, because
-/// Pacemaker asks for its own promotion.
+/// Returns the result of a monitor for a running etcd. It depends on whether Pacemaker promoted this instance, because Pacemaker
+/// expects its own promotion. etcd's vote does not matter.
 pub(super) fn running_exit(evidence: &Evidence) -> Exit {
     let promoted = evidence.boot_state().is_some_and(|memory| memory.promoted);
     if evidence.promotable && promoted { Exit::Promoted } else { Exit::Success }

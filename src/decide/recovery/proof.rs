@@ -11,9 +11,11 @@ use crate::decide::standing::{Standing, classify};
 use crate::decide::start::cold_start::{self, Chosen, Cluster, ColdStart};
 use crate::decide::start::put_back::{self, put_back_from};
 
-/// Returns whether the peer cannot serve without this node. Either the peer is confirmed down (fenced, or shut down cleanly), or it is
-/// confirmed stopped and has given up its claim to run standalone. Or it publishes that it holds no data, and no etcd runs there, so that
-/// each of its starts waits for this node.
+/// Returns whether the peer cannot serve without this node. This is true in three cases:
+///
+/// - The peer is confirmed down (fenced, or shut down cleanly).
+/// - The peer is confirmed stopped, and has given up its claim to run standalone.
+/// - The peer publishes that it holds no data, and no etcd runs there. In that case each start of the peer waits for this node.
 pub(in crate::decide) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
@@ -32,8 +34,8 @@ fn is_chosen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| Chosen::seen_in(evidence, cib) == Chosen::Me)
 }
 
-/// Returns whether `record` is of the other voter that this node's data or its running etcd names. A record of another member is older than
-/// that membership, and so is everything else of the peer in this CIB.
+/// Returns whether `record` is that of the other voter in this node's data or its running etcd. If the record is of another
+/// member, it is older than the present membership. All other information about the peer in this CIB is then as old.
 fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     match (other_voter(evidence), &record.disk) {
         (Some(other), DataDir::Present(history)) => history.member_id == other,
@@ -41,7 +43,7 @@ fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     }
 }
 
-/// Returns the other voter of two, from this node's data or its etcd.
+/// Returns the other one of two voters, from this node's data or its etcd.
 pub(super) fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     if let Some(Standing::VoterBeside(other)) = evidence.disk.known().map(classify) {
         return Some(other);
@@ -50,8 +52,8 @@ pub(super) fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     etcd.voters().map(|member| member.id).find(|id| *id != etcd.member_id)
 }
 
-/// Returns whether three or more members vote, or the third voter does. Then Raft's own majority decides, and a member continues with it or
-/// not at all. A running etcd counts more than this node's published record, which is older.
+/// Returns whether three or more members vote, or the third voter does. In that case only Raft's own majority decides whether a
+/// member serves. A running etcd's member list counts more than this node's published record, because the record is older.
 pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
     let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     match (&evidence.own_etcd, &evidence.own_leaderless) {
@@ -63,10 +65,10 @@ pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
 
 /// Returns whether this node's data provably holds every acknowledged write.
 ///
-/// First, this node's etcd ran as a voter in this boot until the peer was lost, so nothing was acknowledged without it. Second, no node has
-/// recorded a forced new cluster that this node does not know, nor published that it is the sole voter. An agent of another kind publishes
-/// only that it is the sole voter before it forces a new cluster. Outdated entries of that kind are not in the CIB, because `upkeep`
-/// removed them before it stored the voter.
+/// First, this node's etcd has to have run as a voter in this boot until the peer was lost, because no write was acknowledged
+/// without it. Second, no node may have recorded a forced new cluster that this node does not know, and the peer may not be
+/// published as the sole voter. Before it forces a new cluster, an agent of another kind publishes only that its node is the sole
+/// voter. Such an entry is never outdated, because `upkeep` removes outdated entries before it stores the voter.
 pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
     has_proof(evidence, history.cluster_id, history.member_id) && put_back_from(evidence, history).is_none()
 }
@@ -82,12 +84,13 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
         && !evidence.was_left_behind()
 }
 
-/// Returns whether this sole voter's data is the newest: this node knows every recorded fork, or the fork that it lacks was never carried
-/// out.
+/// Returns whether this sole voter's data is the newest. Either this node knows every recorded fork, or the fork that it does not
+/// know was never carried out.
 ///
-/// A fork is a forced new cluster, and it is recorded before the force. If the force is called off, the record stays. The fork does not
-/// count if the peer, which recorded it, has since left this node's cluster, votes next to this node, gave up its data to join it, or
-/// learns from it. If the peer claims a history of its own, this node's data is never the newest.
+/// A fork is a forced new cluster, and a node records it before it forces. The record stays even if the node then does not force.
+/// Such a fork does not count if the peer recorded it, and since then did one of four things: it left this node's cluster, it
+/// votes next to this node, it gave up its data to join this node, or it learns from this node. If the peer claims a history of
+/// its own, this node's data is never the newest.
 pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     if matches!(&record.disk, DataDir::Present(history) if put_back_from(evidence, history).is_some()) {
@@ -108,18 +111,19 @@ pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState)
     !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || is_void)
 }
 
-/// Returns whether the peer's record contains every recorded fork (forced new cluster) that this node does not know.
+/// Returns whether every recorded fork (forced new cluster) that this node does not know is also in the peer's record.
 fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> bool {
     let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
     is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer)
 }
 
-/// Returns whether each fork (forced new cluster) that this voter of three does not know was called off or given up half-way. The peer
-/// recorded the fork, has published since then that this node votes next to it, and waits for that vote.
+/// Returns whether each fork (forced new cluster) that this voter of three does not know was abandoned before it was carried out.
+/// It was if the peer recorded the fork, and has published since then that this node votes next to it and that it waits for this
+/// vote.
 ///
-/// A node that carries a fork out has a nonce in its record until it publishes that it is the only voter. This node could serve without the
-/// peer only with a committed vote of a third member. The peer's log contains such a commit too, and no new cluster is forced from a log
-/// with three voters.
+/// While a node carries out a fork, its record has a nonce, until the node publishes that it is the only voter. Without the peer,
+/// this node could have served only if a third member's vote was committed. The peer's log contains that commit too, and no new
+/// cluster is forced from a log with three voters.
 pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
     evidence.cib.known().is_some_and(|cib| {
         let waits = |peer: &PublishedState| peer.nonce.is_none() && cold_start::counts_as_voter(peer, record);
@@ -134,31 +138,34 @@ pub(in crate::decide) fn operator_confirmed(evidence: &Evidence, history: &Histo
     evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !is_known())
 }
 
-/// Returns whether an operator's confirmation names the present peer and was given in this boot, while etcd runs. The agent compares this
-/// node's data with the confirmation once etcd is stopped.
+/// Returns whether an operator's confirmation names the present peer and was given in this boot. This function is for a running
+/// etcd. Once etcd is stopped, the agent also compares the node's data with the confirmation.
 pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
     let word = evidence.confirmation.known();
     word.is_some_and(|word| word.boot_id == evidence.boot_id && word.lost_node == evidence.peer_name())
 }
 
-/// Returns whether `force_new_cluster` is set on this node and not on the peer, so that this node's data counts, whatever the peer holds.
+/// Returns whether the attribute `force_new_cluster` chooses this node's data: it is set on this node and not on the peer.
 ///
-/// OpenShift's etcd operator (when it replaced the peer), its restore script or an administrator sets the attribute. It names no writes
-/// that may be lost. So if the peer is known to have continued without this data, only `confirm-recovery --accept-loss` gives up the peer's
-/// writes. A restored snapshot is an exception: its cluster id differs, and it was put here for that purpose.
+/// OpenShift's etcd operator sets the attribute when it has replaced the peer. Its restore script or an administrator may set it,
+/// too. The attribute does not name writes that may be lost. So it does not count if the peer is known to have continued without
+/// this data: only `confirm-recovery --accept-loss` gives up the peer's writes. A restored snapshot is an exception. Its cluster
+/// id differs, and an operator put it here for that purpose.
 pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
     let is_set = |cib: &Cib| cib.others.force_on_me && !cib.others.force_on_peer;
     let went_on = evidence.was_left_behind() || peer_votes_alone(evidence) || was_put_back(evidence).is_some();
     evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
 }
 
-/// Returns whether the peer's record names the peer as the sole voter: this node's member was removed there without a forced new cluster.
+/// Returns whether the peer's record shows the peer as the sole voter. In that case this node's member was removed there without
+/// a forced new cluster.
 fn peer_votes_alone(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter)
 }
 
-/// Returns this node's data and the position that it had reached, if the data was put back to an earlier state.
+/// Returns this node's data, and the position that it had reached before, if the data was put back to an earlier state; `None`
+/// otherwise.
 fn was_put_back(evidence: &Evidence) -> Option<(&History, LogPosition)> {
     let Some(DataDir::Present(history)) = evidence.disk.known() else { return None };
     put_back_from(evidence, history).map(|reached| (history, reached))
@@ -170,13 +177,14 @@ fn is_restored(evidence: &Evidence) -> bool {
     ran_here.is_some_and(|ran| ran.cluster_id != history.cluster_id)
 }
 
-/// Returns whether the peer's machine has not joined since the cluster started here. Then it is a new node that replaces another one.
+/// Returns whether the peer's machine has not joined since the cluster started here. Such a machine is a new node that replaces
+/// another one.
 pub(in crate::decide) fn peer_was_never_seen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.peer_node == PeerNode::NeverSeen)
 }
 
-/// Returns why this node may not run standalone from a voter's data: nothing proves that the data is complete, or it is known to lack
-/// writes.
+/// Returns why this node may not run standalone with a voter's data: the data is not proved to be complete, or it is known to
+/// lack writes.
 pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refusal {
     let written = evidence.local.log_written;
     if evidence.last_note().is_none() {
@@ -191,8 +199,8 @@ pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPositio
     }
 }
 
-/// Returns the refusal for a durable note that cannot be read. The note records how often this node ran standalone and whether it left, and
-/// no decision about either is made without it.
+/// Returns the refusal for a durable note that cannot be read. Only the note records how often this node ran standalone, and
+/// whether it left the member list. The agent makes no decision about either without it.
 pub(in crate::decide) fn note_unreadable(evidence: &Evidence) -> Refusal {
     Refusal::NoteUnreadable { why: evidence.note.why_unknown().to_owned() }
 }

@@ -14,8 +14,8 @@ use crate::decide::standing::running_exit;
 use crate::decide::start::serve;
 use crate::decide::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
 
-/// Decides whether and how a running etcd comes to run standalone. The notification after the peer's stop asks this, and each monitor as a
-/// backstop. `None` if there is nothing to recover.
+/// Decides whether and how a running etcd comes to run standalone; `None` if there is nothing to recover. The notification after
+/// the peer's stop calls this. Each monitor calls it too, for the case that the notification had no effect.
 pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(evidence, progress)),
@@ -50,7 +50,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     Some(announce(evidence, because))
 }
 
-/// Waits for a forced etcd to serve. Beginning the recovery again would stop that etcd.
+/// Waits for a forced etcd to serve. If the recovery began again, it would stop that etcd.
 fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = "it was started as the only voter and does not serve yet".to_owned();
     if slow::has_time_for(evidence, FORCE_RESERVE_MS) {
@@ -64,8 +64,8 @@ fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     evidence.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
 
-/// Replaces a monitor's failure by success if the plan fails because etcd does not answer, and the etcd that this recovery launched may
-/// run. Pacemaker would stop that etcd after a failed monitor. The next monitor observes it again.
+/// Replaces the failure in `plan` by a monitor's success if etcd does not answer but may still run after this recovery launched
+/// it. Pacemaker would stop this etcd after a failed monitor. The next monitor observes it again.
 fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.because {
         Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if evidence.container_may_run() => {
@@ -75,7 +75,7 @@ fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// Returns why a running member may come to run standalone; `None` if it may not.
+/// Returns the reason for which a running member may come to run standalone; `None` if it may not.
 fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
         let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();

@@ -19,20 +19,20 @@ use crate::decide::timing::{
     FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
 
-/// Returns whether this agent forced the running etcd to be the only voter, and it has not served since: until it serves, its configuration
-/// contains the force. If the durable note cannot be read, this counts as true.
+/// Returns whether this agent forced the running etcd to be the only voter, and etcd has not served since. Until etcd serves, its
+/// configuration file contains the force. If the durable note cannot be read, the function assumes that this agent forced etcd.
 pub(super) fn was_forced(evidence: &Evidence) -> bool {
     let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
     forces && may_be_announced(evidence)
 }
 
-/// Decides the next step after this node has announced that it will run standalone, while etcd still runs. etcd is stopped only once the
-/// announcement is visible in the CIB.
+/// Decides the next step after this node has announced that it will run standalone, while etcd still runs. The agent stops etcd
+/// only once the announcement is visible in the CIB.
 pub(in crate::decide) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
     restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoVoteProxy::NotWanted))
 }
 
-/// Restarts etcd because no vote proxy votes, for the reason `why`. A restart is possible in every case.
+/// Restarts etcd, because no vote proxy may vote. `why` is the reason. A restart is possible wherever a vote proxy is not.
 pub(super) fn restart_instead(evidence: &Evidence, progress: &Progress, why: NoVoteProxy) -> Plan {
     let step =
         if why == NoVoteProxy::NotWanted { ReasonStep::StopBeforeForce } else { ReasonStep::RestartInstead { why } };
@@ -66,8 +66,9 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: ReasonSt
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::enter(phase, evidence.elapsed_ms), Reason::Step(because))
 }
 
-/// Calls a recovery off if the peer has come back and may vote, a third voter votes, or this node's etcd has a leader. etcd is not stopped,
-/// and no vote is cast by proxy. The CIB still records a forced new cluster, which does not count: see `proof::is_newest`.
+/// Calls off a recovery if the peer has come back and may vote, if a third voter votes, or if this node's etcd has a leader. The
+/// agent neither stops etcd nor uses a vote proxy. The CIB still records a forced new cluster, which does not count: see
+/// `proof::is_newest`.
 pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
     (evidence.has_a_leader() || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
 }
@@ -76,12 +77,15 @@ pub(super) fn look_anew() -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader))
 }
 
-/// Decides once etcd is stopped: whether the record that was published after the stop is in this node's own CIB, and what starts then.
+/// Decides what to start once etcd is stopped and this node's own CIB contains the record that the agent published after the
+/// stop.
 ///
-/// Pacemaker applies writes in one order on all nodes, so a CIB with that record is newer than the stop. After the stop no peer gets a
-/// leader without this node's vote. A voter first publishes its claim to run standalone, then stores for this boot that it votes
-/// (`upkeep::claim_and_remember`), and needs both to continue. So a peer without a claim in this CIB has no proof. In an older CIB the
-/// claim of a peer that runs could be missing, and both would run standalone.
+/// Pacemaker applies writes in one order on all nodes, so a CIB with that record is newer than the stop. After the stop, no peer
+/// gets a leader without this node's vote.
+///
+/// A voter needs two things to run standalone. It first publishes its claim, and then stores for this boot that it votes
+/// (`upkeep::claim_and_remember`). So a peer that has no claim in this CIB cannot run standalone. In an older CIB, the claim of a
+/// running peer could be missing, and both nodes would run standalone.
 pub(in crate::decide) fn decide_at_the_barrier(
     evidence: &Evidence,
     progress: &Progress,
@@ -118,7 +122,7 @@ pub(super) fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain:
 
 const FORCE: [Effect; 2] = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
 
-/// Decides once etcd has ended: its data shows, a second time, whether a new cluster may be forced from it.
+/// Decides once etcd has ended. The agent now reads etcd's data, and checks again whether it may force a new cluster from it.
 fn decide_stopped(evidence: &Evidence) -> Plan {
     let Some(disk) = evidence.disk.known() else {
         return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
@@ -154,8 +158,9 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
-/// Returns whether `two_histories=primary` no longer keeps the history of this sole voter. That is so if the peer's record, read once more
-/// after this node's own write, names another history, and no operator's decision is for this one.
+/// Returns whether `two_histories=primary` no longer keeps the history of this sole voter. That is so if no operator decided for
+/// this history, and the peer's record is missing or makes it one of two histories. The agent has read that record again after
+/// this node's own write.
 fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
     let (Some(cib), Some(me)) = (evidence.cib.known(), evidence.published_state()) else { return false };
     let DataDir::Present(history) = disk else { return false };
@@ -169,14 +174,15 @@ fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
     is_kept && !is_vouched_for && cib.peer_record.as_ref().is_none_or(|peer| answer(peer) == split)
 }
 
-/// Begins the action anew, so that the rules of a start decide which of two histories continues.
+/// Begins the action again. The rules of a start then decide which of two histories continues.
 fn look_whose_is_kept(evidence: &Evidence) -> Plan {
     let because = Reason::Waiting(Wait::PeerRecord { peer: evidence.peer_name().to_owned() });
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Refuses to force a new cluster, because this node has no proof any more that its data is complete. Deletes an operator's confirmation if
-/// it was given for other data. Otherwise each later start would stop etcd in vain, because of that confirmation.
+/// Refuses to force a new cluster, because this node no longer has a proof that its data is complete. Deletes an operator's
+/// confirmation that was given for other data. With that confirmation, each later start would prepare a force and stop etcd in
+/// vain.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
     if !is_confirmed(evidence) {
@@ -187,7 +193,8 @@ fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
-/// Returns whether the peer has come back and may hold data. Then a plain start is right, because this member is one of two voters.
+/// Returns whether the peer has come back and may hold data. In that case a plain start is right, because this member is one of
+/// two voters.
 fn peer_came_back(evidence: &Evidence) -> bool {
     // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
     let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
@@ -199,10 +206,12 @@ fn r2_says_force(evidence: &Evidence) -> bool {
     r2_rule_of_a_force(evidence).is_some()
 }
 
-/// Returns the rule by which the table of cold starts (R2) has this node force a new cluster; `None` if the table has another result.
+/// Returns the rule by which the table of cold starts (R2) makes this node force a new cluster; `None` if the table has another
+/// result.
 ///
-/// The result is also `None` if the peer claims to run standalone, is lost or is in an unknown state, because it may then be running. While
-/// etcd runs, its data is not read, and this node's published record shows the voters. The data itself is checked before the force.
+/// Also returns `None` if the peer may be running: it claims to run standalone, is lost, or is in an unknown state. While etcd
+/// runs, the agent does not read its data, and takes the voters from this node's published record. It checks the data before the
+/// force.
 pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
     // What was published before this node joined is of data that it has backed up since. For the rest the note is
@@ -219,7 +228,8 @@ pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     }
 }
 
-/// Returns whether the reason to force a new cluster still holds for this node's data, which could be read only once etcd had ended.
+/// Returns whether the reason to force a new cluster also holds for this node's data. The agent could read the data only once
+/// etcd had ended.
 fn may_force(evidence: &Evidence, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
     evidence.peer.is_none()

@@ -7,8 +7,8 @@ use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::DeadVote;
 use crate::decide::reason::NoVoteProxy;
 
-/// First release of each line of etcd with which the vote proxy is tested. In earlier releases a sole voter acknowledges a write before it
-/// is on its disk.
+/// First release of each of etcd's lines with which the vote proxy is tested. In earlier releases a sole voter acknowledges a
+/// write before the write is on its disk.
 const TESTED: [Version; 4] = [
     Version { minor: 4, patch: 21 },
     Version { minor: 5, patch: 5 },
@@ -16,7 +16,7 @@ const TESTED: [Version; 4] = [
     Version { minor: 7, patch: 0 },
 ];
 
-/// Returns the vote that a vote proxy may cast now, or the reason that none may.
+/// Returns the vote that a vote proxy may cast now, or the reason why none may vote.
 pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoVoteProxy> {
     if evidence.recovery == Recovery::Restart {
         return Err(NoVoteProxy::NotWanted);
@@ -62,7 +62,8 @@ fn is_tested(version: Version) -> bool {
     TESTED.iter().any(|first| first.minor == version.minor && first.patch <= version.patch)
 }
 
-/// Returns the id of the other voter, if there are exactly two voters and the other one has the peer's address.
+/// Returns the id of the other voter if there are exactly two voters and the other voter has the peer's address; `None`
+/// otherwise.
 fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
     let voters: Vec<_> = told.voters().collect();
     let peer = evidence.peer.as_ref()?;
@@ -71,8 +72,8 @@ fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
     (voters.len() == 2 && is_among).then_some(other.id)
 }
 
-/// Returns this node's member if it runs without a leader and is known to be a voter. That is known from etcd's own answer or, if etcd has
-/// not answered since its start, from [`Evidence::running_voter`].
+/// Returns this node's voter (see [`Evidence::running_voter`]) if its etcd lacks a leader and needs another vote. If etcd
+/// answers, its answer has to agree. If etcd does not answer, the stored voter counts, unless it is a sole voter or etcd serves.
 pub(super) fn leaderless_voter(evidence: &Evidence) -> Option<RunningVoter> {
     let remembered = evidence.running_voter().cloned()?;
     match &evidence.own_etcd {

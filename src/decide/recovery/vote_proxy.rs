@@ -22,7 +22,8 @@ use crate::decide::timing::{
     STOP_AND_LAUNCH_NEED_MS, VOTE_PROXY_NEEDS_MS,
 };
 
-/// Decides whether a vote proxy votes for the dead member. This node has announced that it will run standalone, and etcd keeps running.
+/// Decides whether a vote proxy casts the dead member's vote. This node has announced that it will run standalone, and etcd keeps
+/// running.
 pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: u64, term: u64) -> Plan {
     let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
     if let Some(plan) = restart::called_off(evidence) {
@@ -62,7 +63,8 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     }
 }
 
-/// Decides after the vote proxy has voted or tried to: this node's etcd leads as the only voter, or it is restarted.
+/// Decides after the vote proxy has voted, or has failed to. If this node's etcd then leads as the only voter, the recovery is
+/// complete. Otherwise the agent restarts etcd.
 pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.leader.is_some());
     if let Some(etcd) = own.filter(|etcd| etcd.has_one_voter()) {
@@ -91,8 +93,8 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
     if matches!(plan.next, Next::Exit(_)) { in_vain(evidence, plan) } else { plan }
 }
 
-/// Adds to the plan that the agent stores for this boot that a vote proxy voted in vain ([`BootState::in_vain`]). A second attempt in the
-/// next action would leave no time for the restart.
+/// Adds an effect to the plan: the agent stores for this boot that a vote proxy voted in vain ([`BootState::in_vain`]). Without
+/// this, the next action would try a vote proxy again, and would have no time left for the restart.
 fn in_vain(evidence: &Evidence, mut plan: Plan) -> Plan {
     let memory = evidence.boot_state().map(|memory| BootState { in_vain: true, ..memory.clone() });
     plan.effects.extend(memory.map(Effect::Remember));

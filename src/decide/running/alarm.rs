@@ -7,11 +7,11 @@ use crate::decide::plan::Effect;
 use crate::decide::reason::Health;
 use crate::decide::standing;
 
-/// Text before an alarm's kind in etcd's errors, as in `memberID:10501334649042878790 alarm:NOSPACE`.
+/// Text before the kind of an alarm in etcd's errors, as in `memberID:10501334649042878790 alarm:NOSPACE`.
 const KIND: &str = "alarm:";
 const RAISED_BY: &str = "memberID:";
 
-/// Returns etcd's raised alarms, each with the node that raised it; `None` if there are none.
+/// Returns the alarms that are raised in etcd, each with the node that raised it; `None` if there are none.
 pub(super) fn raised(etcd: &Etcd) -> Option<String> {
     let all: BTreeSet<String> = etcd.alarms.iter().filter_map(|error| described(etcd, error)).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
@@ -29,7 +29,7 @@ fn described(etcd: &Etcd, error: &str) -> Option<String> {
     })
 }
 
-/// Publishes like an alarm that etcd's auth rejects this agent: etcd serves, and the agent cannot see its state.
+/// Publishes, in the attribute for alarms, that etcd's auth rejects this agent. etcd serves, but the agent cannot see its state.
 pub(super) fn no_permission(evidence: &Evidence) -> Option<Effect> {
     let user = evidence.own_refuses.as_ref()?.user.as_deref();
     let missing = user.map_or_else(|| "AUTH: no CommonName".to_owned(), |user| format!("AUTH: no root role of {user}"));
@@ -37,7 +37,7 @@ pub(super) fn no_permission(evidence: &Evidence) -> Option<Effect> {
     (shown != Some(&missing)).then_some(Effect::SetAlarm(Some(missing)))
 }
 
-/// Returns the state of a serving member. Alarms come before any other state.
+/// Returns the state of a serving member. If an alarm is raised, it returns the alarm and no other state.
 pub(super) fn health(etcd: &Etcd) -> Health {
     match raised(etcd) {
         Some(alarms) => Health::Alarm { alarms },

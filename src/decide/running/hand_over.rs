@@ -19,12 +19,12 @@ use crate::decide::reason::{Held, Reason, ReasonStep, Wait};
 use crate::decide::recovery::slow;
 use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 
-/// Seconds without access for users after which this node's leader hands over to the peer.
+/// Seconds after which this node hands over leadership to the peer because users cannot reach this node.
 const CUT_OFF_FOR_S: u64 = 10;
-/// Number of consecutive hand-overs that may be tried in vain.
+/// Number of consecutive hand-overs that the agent tries before it gives up.
 const TRIES: u8 = 3;
 
-/// Hands leadership to the peer if a hand-over has been due for long enough. `None` if nothing is to be done.
+/// Hands leadership to the peer if a hand-over has been due for long enough; `None` if no hand-over is to be made now.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: Exit) -> Option<Plan> {
     let (leading, memory) = (evidence.leading.as_deref()?, evidence.boot_state()?);
     let due = memory.hand_over.filter(|due| counted(evidence, etcd) == Some(*due))?;
@@ -47,8 +47,8 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit
     Some(Plan::exit(effects, exit, because))
 }
 
-/// Returns the hand-over that the agent is to store as due for this boot, with the time since when nothing obstructs it; `None` if none is
-/// due.
+/// Returns the hand-over that the agent is to store as due for this boot, with the time since when no obstacle prevents it;
+/// `None` if none is due.
 pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     let leading = evidence.leading.as_deref()?;
     let cause = cause(evidence, etcd).filter(|_| held(evidence, etcd).is_none())?;
@@ -57,8 +57,8 @@ pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     Some(counts.unwrap_or(HandOver { cause, since_s: leading.boot_s, tries: 0 }))
 }
 
-/// Returns why leadership is to leave this node, whatever obstructs it: the peer is the configured primary, or users cannot reach this
-/// node.
+/// Returns why leadership is to leave this node: the peer is the configured primary, or users cannot reach this node. Obstacles
+/// to the hand-over do not matter here.
 fn cause(evidence: &Evidence, etcd: &Etcd) -> Option<Cause> {
     let leading = evidence.leading.as_deref().filter(|_| etcd.leads())?;
     let peer = evidence.peer.as_ref()?;
@@ -69,7 +69,8 @@ fn cause(evidence: &Evidence, etcd: &Etcd) -> Option<Cause> {
     (leading.failback && leading.primary.as_ref() == Some(&peer.name)).then_some(Cause::Primary)
 }
 
-/// Returns what keeps the peer from leading: it lacks a vote or entries, users cannot reach it, or the cluster is not at rest.
+/// Returns the obstacle that keeps the peer from leading. For example the peer lacks a vote or entries, users cannot reach it, or
+/// the cluster is in a change.
 fn held(evidence: &Evidence, etcd: &Etcd) -> Option<Held> {
     let Some(cib) = evidence.cib.known() else { return Some(Held::CibUnknown) };
     let Some(peer) = evidence.peer_etcd.known() else { return Some(Held::Silent) };
@@ -91,7 +92,7 @@ fn held(evidence: &Evidence, etcd: &Etcd) -> Option<Held> {
     conditions.into_iter().find(|(is_so, _)| *is_so).map(|(_, held)| held)
 }
 
-/// Returns the seconds that are left until a hand-over; `None` if the agent has stored none as due in this boot.
+/// Returns the seconds that are left until a hand-over; `None` if none is stored as due in this boot.
 fn left_s(leading: &Leading, cause: Cause) -> Option<u64> {
     let delay_s = match cause {
         Cause::Primary => leading.delay_s,
@@ -100,20 +101,21 @@ fn left_s(leading: &Leading, cause: Cause) -> Option<u64> {
     Some(delay_s.saturating_sub(leading.ready_for_s?))
 }
 
-/// Node to which leadership is to go, for operators.
+/// Where leadership is to go, as operators read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// The configured primary already leads.
     PrimaryLeads,
-    /// This node is the primary and follows. The leader's agent hands leadership over once this node has been well for `delay_s` seconds.
+    /// This node is the configured primary, and the peer leads. The peer's agent hands leadership over once this node has been
+    /// well for `delay_s` seconds.
     PeerHandsOver { delay_s: u64 },
-    /// The primary follows, and no parameter returns leadership to it.
+    /// The configured primary does not lead, and no parameter returns leadership to it.
     NotWanted,
-    /// Leadership moves in `seconds` seconds, if nothing obstructs it until then.
+    /// Leadership moves in `seconds` seconds, unless an obstacle appears before.
     In { cause: Cause, seconds: u64 },
     /// Leadership is to move, and the obstacle `by` prevents it. The delay begins once the obstacle ends.
     Held { cause: Cause, by: Held },
-    /// Leadership is to move, but every allowed attempt was in vain, so no other one follows for now.
+    /// Leadership is to move, but every allowed attempt failed, so the agent makes no other attempt for now.
     Rests { cause: Cause },
 }
 
@@ -143,7 +145,7 @@ pub fn outlook(evidence: &Evidence) -> Option<Outlook> {
 }
 
 impl Outlook {
-    /// Returns the outlook as the rest of a sentence about the configured primary; `me` is this node.
+    /// Returns the outlook as the second half of a sentence that begins with the configured primary. `me` is this node's name.
     pub fn sentence(&self, me: &str, peer: &str) -> String {
         match self {
             Self::PrimaryLeads => "it leads".to_owned(),

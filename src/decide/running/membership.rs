@@ -8,10 +8,10 @@ use crate::decide::plan::{Effect, Plan, Progress, Via};
 use crate::decide::reason::{Reason, ReasonStep, Wait};
 use crate::decide::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
-/// Number of consecutive observations that must find a learner close to its leader before it is promoted.
+/// Number of consecutive observations that have to find a learner close to the leader before the agent promotes it.
 const POLLS_NEEDED: u8 = 2;
 
-/// Adds the peer to the member list as a learner if it is not listed at all. It never changes a member that is listed.
+/// Adds the peer to the member list as a learner if the list does not contain it. It never changes the entry of a listed member.
 pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref()?;
     // Two voters with a leader are this node and its peer, whatever URL the peer's member was given; the third voter is
@@ -34,9 +34,9 @@ pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
     Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Adds a peer that is confirmed gone to the member list as a learner, before the peer returns. The member list then shows other programs
-/// that a second member is to come. This is safe, because a learner counts for no majority, and because this agent forces no new cluster
-/// from a sole voter, which would remove the learner again.
+/// Adds a peer that is confirmed gone to the member list as a learner, before the peer returns. Other programs then see in the
+/// member list that a second member is to come. This is safe, because a learner counts for no majority. A forced new cluster
+/// would remove the learner, but this agent never forces one from a sole voter's data.
 pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let is_gone = match peer_word(evidence) {
         PeerStatus::Down => true,
@@ -48,16 +48,16 @@ pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan>
     if is_gone && has_a_place { list_returning_peer(evidence, etcd) } else { None }
 }
 
-/// Removes a third voter that is a learner, because etcd has one place for a learner. The agent that needs the place observes again once it
-/// is free.
+/// Removes a third voter while it is a learner, because etcd allows one learner. The agent that needs that place observes again
+/// afterwards.
 pub(in crate::decide) fn make_place(third_voter: &Member, via: Via) -> Plan {
     let effects = vec![Effect::RemoveMember { id: third_voter.id, via }];
     let because = Reason::Step(ReasonStep::ThirdVoterMakesPlace { id: third_voter.id });
     Plan::then_look(effects, LOOK_AT_THE_LIST_MS, Progress::default(), because)
 }
 
-/// Adds a starting peer to the member list if the notification before its start was missed. The peer cannot do that itself next to a third
-/// voter that only this node's agent knows.
+/// Adds a starting peer to the member list next to a third voter, if the agent missed the notification before the peer's start.
+/// The peer cannot add itself, because only this node's agent knows which learner is the third voter.
 pub(super) fn list_starting_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let starts = peer_word(evidence) == PeerStatus::Starting;
     if starts && evidence.third_voter_in_the_learners_place(etcd).is_some() {
@@ -67,7 +67,8 @@ pub(super) fn list_starting_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pla
     }
 }
 
-/// Publishes the name of a peer that is listed as a learner and has not started, because an agent of another kind starts only then.
+/// Publishes the name of the peer while it is listed as a learner and has not started. On the peer, an agent of another kind does
+/// not start before that.
 pub(super) fn name_listed_learner(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let peer = evidence.peer.as_ref()?;
     let waits = etcd.is_voter_with_leader() && awaits_the_peer(evidence, etcd);
@@ -81,8 +82,8 @@ pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
     entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
 }
 
-/// Removes a learner at an address of no known node: it was replaced, or taken out of `node_ip_map`. etcd allows one learner, so this one
-/// would keep the peer out. Members that vote stay, and so does the third voter that the CIB names.
+/// Removes a learner at an address of no known node. Its node was replaced, or taken out of `node_ip_map`. etcd allows one
+/// learner, so this learner would keep the peer out. Voters are not removed, and neither is the third voter that the CIB names.
 pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     evidence.cib.known()?;
     if evidence.voters_of_the_pair(etcd) != 1 {
@@ -104,7 +105,7 @@ pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     ))
 }
 
-/// Removes the peer's learner if OpenShift is deleting its Machine, because the deletion waits until the member is gone.
+/// Removes the peer's learner if OpenShift is deleting the peer's Machine, because that deletion waits until the member is gone.
 pub(super) fn remove_deleted_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref().filter(|_| evidence.machine_is_deleted() && etcd.is_voter_with_leader())?;
     let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
@@ -113,7 +114,8 @@ pub(super) fn remove_deleted_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
     Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Promotes the peer if it is a learner that has caught up, or observes again if it may soon have. `None` if no learner answers.
+/// Promotes the peer if it is a learner that has caught up. If it may soon have caught up, observes again. `None` if no learner
+/// answers.
 pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref().filter(|_| !evidence.machine_is_deleted())?;
     let learner = started_learner(evidence, etcd)?;
@@ -128,9 +130,11 @@ pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress
     Some(Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, Progress { polls_caught_up: 0, ..progress.clone() }, because))
 }
 
-/// Returns the number of consecutive observations with a small lag, for the voter that promotes and for the learner that asks for it. etcd
-/// itself promotes a learner at 90 % of the leader's index, which can be a million entries short. So this requires a small absolute lag, in
-/// two consecutive observations. An unknown lag resets the count.
+/// Returns the number of consecutive observations in which the learner lagged little. The voter that promotes uses it, and so
+/// does the learner that asks for its promotion.
+///
+/// etcd itself promotes a learner at 90 % of the leader's index, which can be a million entries short. So the agent requires a
+/// small absolute lag in two consecutive observations. An unknown lag resets the count.
 pub(super) fn polls_caught_up(evidence: &Evidence, progress: &Progress, lag: Option<u64>) -> u8 {
     let is_close = lag.is_some_and(|lag| lag <= evidence.promote_max_lag);
     if is_close { progress.polls_caught_up.saturating_add(1) } else { 0 }
@@ -150,23 +154,24 @@ fn look_again(progress: Progress, lag: u64) -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_A_LEARNER_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
 }
 
-/// Returns the peer's entry in the member list if it is a started learner and this node may promote it.
+/// Returns the peer's entry in the member list if the peer is a started learner and this node may promote it.
 pub(super) fn started_learner<'a>(evidence: &Evidence, etcd: &'a Etcd) -> Option<&'a Member> {
     let peer = evidence.peer.as_ref()?;
     let entry = etcd.member_at(peer)?;
     (etcd.is_voter_with_leader() && entry.is_learner && entry.has_started()).then_some(entry)
 }
 
-/// Returns the number of log entries that the listed learner lacks, from its own answer. `None` if another member answers at its address.
+/// Returns the number of log entries that the listed learner lacks, by its own answer. `None` if a different member answers at
+/// its address.
 fn lag_of(evidence: &Evidence, etcd: &Etcd, learner: &Member) -> Option<u64> {
     let answer = evidence.peer_etcd.known()?;
     let same = answer.member_id == learner.id && answer.cluster_id == etcd.cluster_id && answer.leader.is_some();
     same.then(|| lag_behind(etcd, answer))
 }
 
-/// Publishes a fork (forced new cluster) that only this node's durable note records. When two partitions merge, one CIB wins, and it may
-/// lack a fork that the other one recorded. Only the CIB shows that other data was left behind, and a peer that joins takes the forks over
-/// from the CIB.
+/// Publishes a fork (forced new cluster) that only this node's durable note records. When two partitions merge, one CIB replaces
+/// the other, and may lack a fork that the other one recorded. Both nodes need the fork in the CIB. Only there they see that
+/// other data was left behind, and a peer that joins takes the number of forks from there.
 pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     // Between two voters the note gives way, see `settle`; the history of a sole voter is the one that counts.
@@ -178,18 +183,21 @@ pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effec
     (etcd.is_voter_with_leader() && is_missing).then_some(Effect::PublishLineage(own))
 }
 
-/// Publishes the fork (forced new cluster) in this node's durable note when Pacemaker has come back next to a running etcd. When two
-/// partitions merged, the CIB that won may have lacked it. The etcd may still wait for its first leader and report nothing, but the note
-/// has the fork. The peer may start once this probe has ended.
+/// Publishes the fork (forced new cluster) in this node's durable note when Pacemaker has come back next to a running etcd. The
+/// CIB may lack that fork, if it came from the other side of a merge of two partitions. etcd may still wait for its first leader
+/// and report nothing, but the note has the fork. It has to be published now, because the peer may start once this probe has
+/// ended.
 pub(super) fn fork_of_this_node(evidence: &Evidence) -> Option<Effect> {
     let cib = evidence.cib.known().filter(|cib| cib.own_record.is_none())?;
     let note = evidence.last_note().filter(|note| note.alone_since.is_some())?;
     (cib.own_lineage.as_ref() != Some(&note.lineage)).then_some(Effect::PublishLineage(note.lineage))
 }
 
-/// Publishes a fork (forced new cluster) that the peer's record contains and no lasting attribute does, because the CIB that won a merge
-/// never received it. If the peer were lost before it publishes the fork again, its record would be lost too. Then this node would take its
-/// own data for the newest.
+/// Publishes a fork (forced new cluster) that the peer's record contains and that no permanent attribute contains. This happens
+/// if two partitions merge, and the CIB that is kept is the one without the fork.
+///
+/// If the peer were lost before it publishes the fork again, its record would be lost too. This node would then take its own data
+/// for the newest.
 pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     let told = &cib.peer_record.as_ref()?.lineage;
@@ -197,7 +205,7 @@ pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect>
     (is_missing && told.is_beyond(&own)).then(|| Effect::PublishPeerLineage(told.clone()))
 }
 
-/// Removes published entries that do not hold with two voters: the name of a sole voter, and the name of a learner.
+/// Removes published entries that are wrong with two voters: the name of a sole voter, and the name of a learner.
 pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     let mut effects = Vec::new();
     if etcd.is_learner || etcd.voters().count() < 2 {

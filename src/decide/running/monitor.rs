@@ -46,13 +46,14 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     }
 }
 
-/// Returns the error of a check that a serving etcd failed. Without a leader no check can succeed, so other rules decide then.
+/// Returns the error of a check that a serving etcd failed; `None` without a leader. No check can succeed without a leader, so
+/// other rules decide in that case.
 fn failed_check(evidence: &Evidence) -> Option<&str> {
     evidence.local.failed_check.as_deref().filter(|_| evidence.has_a_leader())
 }
 
-/// Fails a monitor because of a failed check, after a wait. For up to an election time-out, an etcd names a leader that has died, or leads
-/// without the other voter. A recovery handles such a failure, and a restart would obstruct it.
+/// Fails a monitor because of a failed check, but only after a wait. For up to an election time-out, an etcd may report a leader
+/// that has died, or lead without the other voter. Such a failure needs a recovery, and a restart would obstruct it.
 fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_SILENT_ETCD_MS);
     if evidence.elapsed_ms < of_a_monitor_ms(evidence, patience_ms) {
@@ -61,12 +62,12 @@ fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     evidence.refuse(Refusal::CheckFailed { why: why.to_owned() })
 }
 
-/// Returns the wait `ms`, or a shorter one if a monitor would have no time left for its result.
+/// Returns the wait `ms`, shortened if a monitor would otherwise have no time left for its result.
 fn of_a_monitor_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.min(evidence.budget_ms.saturating_sub(MONITOR_RESERVE_MS))
 }
 
-/// Replaces the result of a recovery, which is that of a start, by the result that Pacemaker expects of a monitor.
+/// Replaces the successful result of a recovery, which is that of a start, by the result that Pacemaker expects of a monitor.
 fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.next {
         Next::Exit(Exit::Success) => Plan { next: Next::Exit(running_exit(evidence)), ..plan },
@@ -91,7 +92,8 @@ fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         .then(|| Plan::then_look(Vec::new(), LOOK_FOR_A_RETURN_MS, progress.clone(), Reason::Waiting(wait)))
 }
 
-/// Ends a probe at once, and publishes this node's record, so that a peer that starts first need not wait for the record.
+/// Ends a probe at once, and publishes this node's record. So a peer that starts before this node does not have to wait for the
+/// record.
 pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     if let Fact::Unknown(why) = &evidence.container {
         return evidence.refuse(Refusal::ContainerUnknown { why: why.clone() });
@@ -116,8 +118,8 @@ pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     Plan::exit(told.into_iter().collect(), running_exit(evidence), Reason::Running(health))
 }
 
-/// Returns the record of a joining node, which Pacemaker lost when it restarted next to a running etcd. The peer, a sole voter, may wait
-/// for this record: it shows that this node no longer runs standalone.
+/// Returns the record of a joining node. Pacemaker lost the record when it restarted next to a running etcd. The peer, a sole
+/// voter, may wait for this record, which shows that this node no longer runs standalone.
 fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
     let says_nothing = evidence.cib.known().is_some_and(|cib| cib.own_record.is_none());
     let joins = evidence.note.known().is_some_and(|note| note.joins);
@@ -155,9 +157,9 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
     is_at_rest.then(hand_over).flatten().unwrap_or(kept)
 }
 
-/// Returns the result of a monitor that ran out of time. A serving etcd does not count as failed because of unfinished work, and an etcd
-/// that a recovery launched may run. Pacemaker would stop either of them after a failed monitor, so the next monitor observes them. `None`,
-/// a failure, if nothing was launched, and etcd does not run or answer.
+/// Returns the result of a monitor that ran out of time; `None` if the monitor fails. It succeeds if etcd serves, because
+/// unfinished work is no failure of etcd. It also succeeds if an etcd that a recovery launched may run. Pacemaker would stop
+/// either etcd after a failed monitor.
 pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     let launches = plan.effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)));
     let phase = match &plan.next {
@@ -174,8 +176,8 @@ pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) ->
     runs.then(|| running_exit(evidence))
 }
 
-/// Returns the result of a monitor that could not write something down. A serving etcd does not count as failed for that, because Pacemaker
-/// would restart it.
+/// Returns the result of a monitor that failed to write a file or an attribute. A serving etcd does not count as failed for that
+/// reason, because Pacemaker would restart it.
 pub(in crate::decide) fn decide_after_failed_upkeep(evidence: &Evidence) -> Exit {
     if answers(evidence) { running_exit(evidence) } else { Exit::Retriable }
 }
@@ -193,7 +195,8 @@ fn without_a_leader(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::exit(counted, running_exit(evidence), Reason::Running(leaderless(evidence)))
 }
 
-/// Fails a monitor if a missing vote will not come without a restart. It does not fail while etcd may only be late and still serve.
+/// Fails a monitor if the vote that etcd lacks will not come without a restart. Does not fail it while etcd may only be slow to
+/// answer and still serve.
 fn without_hope(evidence: &Evidence) -> Option<Plan> {
     if slow::may_answer_yet(evidence) {
         return None;
@@ -201,8 +204,9 @@ fn without_hope(evidence: &Evidence) -> Option<Plan> {
     without_proof(evidence).or_else(|| waits_in_vain(evidence)).or_else(|| without_record(evidence))
 }
 
-/// Fails a monitor if the CIB records a fork (forced new cluster) of this node, but lacks this node's record, which shows that the fork was
-/// called off. The peer does not start next to such a fork. Only a start reads the data from which the record is made.
+/// Fails a monitor if the CIB records a fork (forced new cluster) of this node, but lacks this node's record. Only the record can
+/// show that the fork was called off, and until then the peer does not start. Only a start can make the record again, because it
+/// reads the data.
 fn without_record(evidence: &Evidence) -> Option<Plan> {
     let cib = evidence.cib.known()?;
     let is_of_this_node = cib.lineage.forks > 0 && cib.lineage.by == evidence.me.name;
@@ -212,8 +216,8 @@ fn without_record(evidence: &Evidence) -> Option<Plan> {
         .then(|| evidence.refuse(Refusal::EtcdDoesNotAnswer { why: why() }))
 }
 
-/// Refuses for a voter that has had no leader in this boot while the peer is confirmed down, so that the operator sees that it waits. A
-/// learner is not refused, because it only waits for its voter.
+/// Refuses for a voter that has had no leader in this boot while the peer is confirmed down. The refusal shows the operator that
+/// etcd waits. A learner is not refused, because it only waits for its voter.
 fn without_proof(evidence: &Evidence) -> Option<Plan> {
     let learner = evidence.own_etcd.known().is_some_and(|etcd| etcd.is_learner);
     if learner || proof::votes_among_many(evidence) || peer_word(evidence) != PeerStatus::Down {
@@ -223,10 +227,11 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
     Some(evidence.refuse(proof::without_proof(evidence, position)))
 }
 
-/// Fails a voter that waits for a peer that has lost its data or has left, because that peer's vote never comes. This node's published
-/// record may be outdated: the node may have become a voter or the sole voter since, or may have missed that its peer ran standalone. Its
-/// next start reads its data, and runs standalone or reports what an operator can do. A sole voter does not fail, because it needs no vote,
-/// and is only slow.
+/// Fails the monitor of a voter that waits for a vote that never comes, because the peer has lost its data or has left.
+///
+/// This node's published record may be outdated. The node may have become a voter or the sole voter since, or may have missed
+/// that its peer ran standalone. The node's next start reads its data. It then runs standalone or reports what an operator can
+/// do. The monitor of a sole voter does not fail, because a sole voter needs no vote and is only slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
     if proof::votes_among_many(evidence) {
         return None;
@@ -253,20 +258,21 @@ fn leaderless(evidence: &Evidence) -> Health {
     Health::LeaderlessPeerNotConfirmed { peer }
 }
 
-/// Returns the names of the members that restore a majority when they return.
+/// Returns the names of the members of which one has to return for a majority.
 fn others(evidence: &Evidence) -> String {
     let third_voter = evidence.third_voter().map(|third_voter| format!(" or {}", third_voter.name)).unwrap_or_default();
     format!("{}{third_voter}", evidence.peer_name())
 }
 
-/// Ends a monitor while etcd's auth rejects this agent. The etcd serves, and a restart would only end that. The rejection is published
-/// once, like an alarm.
+/// Ends a monitor successfully while etcd's auth rejects this agent. That etcd serves, and a restart would interrupt its service.
+/// The rejection is published once, like an alarm.
 fn serves_unseen(evidence: &Evidence) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Runs);
     Plan::exit(effects, running_exit(evidence), Reason::Running(unseen(evidence)))
 }
 
-/// Decides for an etcd that does not answer. If it has not had a leader in this boot, that is normal. If it served before, it has failed.
+/// Decides for an etcd that does not answer. If etcd has had no leader in this boot, its silence is normal. If it served before,
+/// it has failed.
 fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     if let Some(plan) = recover::decide(evidence, progress) {
         return plan;

@@ -16,8 +16,9 @@ use crate::decide::timing::{
 
 type Answer = fn(&Evidence, &Progress, &Notify) -> Plan;
 
-/// Returns whether the agent may have to act on this notification. Any other one ends without an observation. On a slow machine an
-/// observation takes seconds, and Pacemaker sends two irrelevant notifications before the one after fencing.
+/// Returns whether the agent may have to act on this notification. For all others the agent ends at once, without an observation.
+/// On a slow machine an observation takes seconds, and Pacemaker sends two irrelevant notifications before the one that follows
+/// fencing.
 pub fn is_heeded(notify: &Notify) -> bool {
     answer_to(notify).is_some()
 }
@@ -54,7 +55,8 @@ fn before_start(evidence: &Evidence, _: &Progress, notify: &Notify) -> Plan {
     listed.unwrap_or_else(nothing)
 }
 
-/// Decides after the peer's start: observes a learner until it votes, so that the starting node sees its vote.
+/// Decides after the peer's start. If the peer is a learner, observes it until it can be promoted, so that it becomes a voter
+/// soon.
 fn after_start(evidence: &Evidence, progress: &Progress, _: &Notify) -> Plan {
     let Fact::Known(etcd) = &evidence.own_etcd else { return nothing() };
     let patience_ms = slow::patience_ms(evidence, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS);
@@ -72,7 +74,8 @@ fn after_start(evidence: &Evidence, progress: &Progress, _: &Notify) -> Plan {
     kept(evidence, progress, etcd, Exit::Success, health(etcd))
 }
 
-/// Begins a recovery at once if this node's etcd lost its leader by the peer's stop. Pacemaker also reports a fencing as a stop.
+/// Begins a recovery at once if this node's etcd lost its leader when the peer was stopped or fenced. Pacemaker reports a fencing
+/// as a stop.
 fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan {
     if !notify.stop.contains(evidence.peer_name()) {
         return nothing();
@@ -81,7 +84,7 @@ fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan
         .map_or_else(|| Plan::exit(Vec::new(), Exit::Success, not_now(evidence)), as_notified)
 }
 
-/// Replaces the result of a promoted instance by success, because a notification reports no role.
+/// Replaces the result of a promoted instance by plain success, because a notification reports no role.
 fn as_notified(plan: Plan) -> Plan {
     match plan.next {
         Next::Exit(Exit::Promoted) => Plan { next: Next::Exit(Exit::Success), ..plan },
@@ -89,7 +92,7 @@ fn as_notified(plan: Plan) -> Plan {
     }
 }
 
-/// Returns why this node does not run standalone now, after the peer's stop.
+/// Returns why this node does not come to run standalone after the peer's stop.
 fn not_now(evidence: &Evidence) -> Reason {
     match &evidence.own_etcd {
         _ if !evidence.container_may_run() => Reason::Running(Health::NotRunning),

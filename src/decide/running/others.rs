@@ -5,11 +5,13 @@ use crate::decide::evidence::{Cib, Etcd, Evidence, START_OPERATION};
 use crate::decide::plan::{Effect, Notice};
 use crate::decide::timing::QUICK_FAILURES;
 
-/// Largest lag, in revisions, of the published revision while etcd runs. The CIB is written to disk at every change, and no decision of
-/// this agent uses the revision. It is exact after every start and stop, and while this node is the sole voter.
+/// Number of revisions by which the published revision may lag while etcd runs. It is large, because each change of the CIB is
+/// written to disk and no decision of this agent uses the revision. The published revision is exact after every start and stop,
+/// and while this node is the sole voter.
 const REVISION_LAG: u64 = 10_000;
 
-/// Publishes what other programs read after a successful start, and clears their requests to this start, which are now fulfilled.
+/// Publishes what other programs read after a successful start. Clears the requests that they made to this start, which has
+/// fulfilled them.
 pub(super) fn served(evidence: &Evidence) -> Vec<Effect> {
     let Some(cib) = evidence.cib.known() else { return Vec::new() };
     let mut effects = told(evidence);
@@ -65,15 +67,17 @@ fn told(evidence: &Evidence) -> Vec<Effect> {
     notices.map(Effect::TellOthers).collect()
 }
 
-/// Number of failures of one operation that stay counted in Pacemaker.
+/// Number of failures of one operation that the agent leaves counted in Pacemaker.
 ///
-/// Pacemaker adds up the failures of all operations and forgets none by itself. At `migration-threshold` (60 in OpenShift) it bans etcd
-/// from the node until an operator cleans up, so a repeated refusal would end in a ban after a quarter of an hour. This number is well
-/// below the threshold. It is high enough to be seen, and for a start to take its time.
+/// Pacemaker adds up the failures of all operations, and forgets none by itself. At `migration-threshold` (60 in OpenShift) it
+/// bans etcd from the node until an operator cleans up. A repeated refusal would reach that number in a quarter of an hour.
+///
+/// This number is well below the threshold. It is high enough for an operator to notice, and starts that failed so often are
+/// slowed down.
 const FAILURES_LEFT: u64 = 8;
 
-/// Number of failed starts that stay counted in Pacemaker on a serving node. After `QUICK_FAILURES` more, starts count as failing for good,
-/// and that sum must not exceed [`FAILURES_LEFT`].
+/// Number of failed starts that the agent leaves counted in Pacemaker on a serving node. After `QUICK_FAILURES` more, starts
+/// count as failing in vain. So the sum of the two numbers must not exceed [`FAILURES_LEFT`].
 const START_FAILURES_LEFT: u64 = FAILURES_LEFT - QUICK_FAILURES;
 
 /// Returns the effects that reduce Pacemaker's failure counts to [`FAILURES_LEFT`].
@@ -81,8 +85,8 @@ pub(in crate::decide) fn failures(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(evidence, |_| FAILURES_LEFT)
 }
 
-/// Returns the effects that reduce Pacemaker's failure counts on a node while its etcd serves: starts to [`START_FAILURES_LEFT`], other
-/// operations to [`FAILURES_LEFT`].
+/// Returns the effects that reduce Pacemaker's failure counts on a node with a serving etcd. Failed starts are reduced to
+/// [`START_FAILURES_LEFT`], and failures of any other operation to [`FAILURES_LEFT`].
 pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(
         evidence,
@@ -90,7 +94,7 @@ pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
     )
 }
 
-/// Returns the number of failed starts that stay counted in Pacemaker on a serving node.
+/// Returns the number of failed starts that the agent leaves counted in Pacemaker on a serving node.
 pub(super) fn start_failures_left(cib: &Cib) -> u64 {
     cib.own_start_failures.min(START_FAILURES_LEFT)
 }

@@ -13,8 +13,8 @@ use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::decide::recovery::{proof, slow};
 use crate::decide::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS};
 
-/// Yields to the configured primary if that is due. First this node gives up its claim to run standalone, then the monitor fails, and then
-/// Pacemaker stops etcd.
+/// Yields to the configured primary if that is due. In this order, the node gives up its claim to run standalone, the monitor
+/// fails, and Pacemaker stops etcd.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let leading = yields_to_peer(evidence)?;
     if left_s(leading) != 0 || leading.leaderless_for_s.is_none() || !may_yield(evidence) {
@@ -36,7 +36,8 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), because))
 }
 
-/// Returns the effect that stores for this boot when this node's etcd lost its leader while the configured primary is the peer.
+/// Returns the effect that stores for this boot the time at which this node's etcd lost its leader. `None` unless the peer is the
+/// configured primary.
 pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     let leading = yields_to_peer(evidence).filter(|leading| leading.leaderless_for_s.is_none())?;
     // A memory that cannot be read may hold a voter.
@@ -46,8 +47,8 @@ pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     is_readable.then_some(Effect::Remember(BootState { boot_id, leaderless_since_s, hand_over: None, ..memory }))
 }
 
-/// Returns the parameters about the primary if the peer is the primary and this node is to yield to it after some time. This is one of the
-/// two conditions of rule Y1.
+/// Returns the parameters about the primary if the peer is the primary and this node is to yield to it some time after etcd lost
+/// its leader. Rule Y1 has this condition and another one.
 fn yields_to_peer(evidence: &Evidence) -> Option<&Leading> {
     let peer = &evidence.peer.as_ref()?.name;
     evidence.leading.as_deref().filter(|leading| leading.patience_s > 0 && leading.primary.as_ref() == Some(peer))
@@ -58,8 +59,8 @@ fn left_s(leading: &Leading) -> u64 {
     leading.patience_s.saturating_sub(leading.leaderless_for_s.unwrap_or_default())
 }
 
-/// Returns whether this node may yield now: etcd has no leader, the peer is well and claims to run standalone, and no third voter is there
-/// (rules Y2 to Y4).
+/// Returns whether this node may yield now (rules Y2 to Y4). Its etcd has no leader, the peer is well and claims to run
+/// standalone, and the cluster has no third voter.
 fn may_yield(evidence: &Evidence) -> bool {
     let is_led = |etcd: &Etcd| etcd.leader.is_some();
     // Where the peer's etcd has a leader, this one may only be too slow to answer.
@@ -80,7 +81,7 @@ fn may_go_on(cib: &Cib) -> bool {
         && !cib.peer_leaves
 }
 
-/// Node that yields while etcd's network is partitioned, for operators.
+/// Node that yields while etcd's network is partitioned, as operators read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yielding {
     /// This node yields in `seconds` seconds.
@@ -89,7 +90,7 @@ pub enum Yielding {
     ThePeer { patience_s: u64 },
 }
 
-/// Returns which node yields while this node's etcd has no leader; `None` if the two nodes wait for each other.
+/// Returns which node yields while this node's etcd has no leader; `None` if neither does.
 pub fn yielding(evidence: &Evidence) -> Option<Yielding> {
     let leading = evidence.leading.as_deref().filter(|leading| leading.patience_s > 0)?;
     if !evidence.container_may_run() || evidence.has_a_leader() {

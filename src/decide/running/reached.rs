@@ -5,11 +5,12 @@ use crate::decide::evidence::{DataDir, Etcd, Evidence, LogPosition, Reached};
 use crate::decide::plan::Effect;
 use crate::decide::standing::{Standing, classify};
 
-/// Number of log entries after which the leader publishes its position again. It is large because each change writes the CIB to disk.
+/// Number of log entries after which the leader publishes its position again. It is large because each change of the CIB is
+/// written to disk.
 const LAG: u64 = 10_000;
 
-/// Publishes the leader's log position if it differs enough from the published one: another number of voters, another cluster, a forced new
-/// cluster, or many entries.
+/// Publishes the leader's log position if it differs enough from the published one. It does if the number of voters, the cluster
+/// or the number of forced new clusters has changed, or if many entries were written since.
 pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     if !etcd.leads() || etcd.has_more_than_two_voters() {
         return None;
@@ -24,8 +25,8 @@ pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     is_news(evidence, |said| said.is_none_or(differs)).then_some(Effect::SetReached(seen))
 }
 
-/// Publishes the leader's position before a learner becomes a voter. No record names the new voter yet when both acknowledge their first
-/// writes, so the position is published as one of two voters.
+/// Publishes the leader's position before a learner becomes a voter, marked as a position of two voters. At the first writes that
+/// both voters acknowledge, no published record lists the new voter yet.
 pub(super) fn before_a_promotion(evidence: &Evidence, leader: &Etcd) -> Option<Effect> {
     let seen = position_of(evidence, leader, true)?;
     let differs = |said: &Reached| {
@@ -42,7 +43,8 @@ fn position_of(evidence: &Evidence, etcd: &Etcd, is_redundant: bool) -> Option<R
     Some(Reached { cluster_id: etcd.cluster_id, forks, position: etcd.position(), is_redundant })
 }
 
-/// Publishes the position at which a sole voter's log ends when it stops. Its next start counts the whole log as committed.
+/// Publishes, after a sole voter has stopped, the position at which its log ends. Its next start counts the whole log as
+/// committed.
 pub(super) fn at_the_end(evidence: &Evidence) -> Option<Effect> {
     let disk = evidence.disk.known().filter(|disk| classify(disk) == Standing::SoleVoter)?;
     let DataDir::Present(history) = disk else { return None };
@@ -58,7 +60,8 @@ pub(super) fn at_the_end(evidence: &Evidence) -> Option<Effect> {
     is_news(evidence, |said| said.is_some_and(is_further)).then_some(Effect::SetReached(seen))
 }
 
-/// Returns whether a position should be published, by comparing it with the published one. False if the published one was not asked for.
+/// Returns whether a position should be published, which `compare` decides from the published one. Returns false if the agent did
+/// not ask for the published one.
 fn is_news(evidence: &Evidence, compare: impl FnOnce(Option<&Reached>) -> bool) -> bool {
     evidence.cib.known().is_some_and(|cib| match &cib.reached {
         Fact::NotAsked => false,

@@ -28,8 +28,8 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     Plan::exit(granted(evidence).into_iter().collect(), Exit::Success, Reason::NothingToDo)
 }
 
-/// Returns whether a start would continue without the peer, because `force_new_cluster` is set or `node_ip_map` no longer has a peer. A
-/// running etcd waits for the peer. OpenShift's etcd operator sets the attribute, changes the map, and expects a restart.
+/// Returns whether a start would continue without the peer: `force_new_cluster` is set, or `node_ip_map` no longer names a peer.
+/// A running etcd would wait for the peer. OpenShift's etcd operator sets the attribute, changes the map, and expects a restart.
 fn is_to_go_on(evidence: &Evidence) -> bool {
     proof::told_to(evidence) || evidence.peer.is_none()
 }

@@ -40,8 +40,8 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 
-/// Promotes the instance while etcd's auth rejects this agent, if this boot saw etcd vote. Pacemaker would stop etcd after a failed
-/// promotion.
+/// Promotes the instance while etcd's auth rejects this agent, if the agent saw etcd vote earlier in this boot. Pacemaker would
+/// stop etcd after a failed promotion.
 fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     match evidence.boot_state().filter(|memory| memory.voter.is_some()) {
         Some(memory) => {
@@ -52,9 +52,9 @@ fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     }
 }
 
-/// Promotes the instance of an etcd that does not answer. The agent asks etcd until the time is short, because Pacemaker stops it after a
-/// failed promotion. If etcd still does not answer but was seen to vote in this boot, it counts as a voter, and monitors continue: its peer
-/// may be lost.
+/// Promotes the instance of an etcd that does not answer. First the agent queries etcd until the time is short. If etcd is still
+/// silent and was seen as a voter in this boot, the promotion succeeds, because Pacemaker would stop etcd after a failed one. Its
+/// peer may be lost, so the following monitors decide.
 fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = evidence.own_silence().to_owned();
     let runs = evidence.container_may_run();
@@ -76,7 +76,7 @@ fn promoted_as_before(evidence: &Evidence) -> Effect {
     Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: true, ..memory })
 }
 
-/// Demotes the instance, and leaves etcd's vote as it is: only a `stop` takes the member off the member list.
+/// Demotes the instance. The member keeps its vote, because only a `stop` removes it from the member list.
 pub(in crate::decide) fn decide_demote(evidence: &Evidence) -> Plan {
     let memory = evidence.boot_state().cloned().unwrap_or_default();
     let effects = vec![Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: false, ..memory })];

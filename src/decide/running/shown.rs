@@ -6,9 +6,9 @@ use crate::decide::evidence::{DataDir, Etcd, Evidence};
 use crate::decide::plan::{Effect, Exit, Next, Plan, Request, RunMode};
 use crate::decide::standing::{Standing, classify};
 
-/// Adds to a plan the attributes in which this node shows whether its etcd leads, and whether its fence agent waits.
+/// Adds two attributes of this node to a plan: whether its etcd leads, and whether its fence agent waits.
 ///
-/// A plan that fails changes neither attribute, because Pacemaker then stops etcd, and the stop removes both.
+/// A plan that fails changes neither attribute. Pacemaker stops etcd after the failure, and the stop removes both.
 pub(in crate::decide) fn with(plan: Plan, request: Request, evidence: &Evidence) -> Plan {
     let shows = matches!(request, Request::Start | Request::Monitor | Request::Notify | Request::Stop);
     let succeeds = matches!(plan.next, Next::Exit(Exit::Success | Exit::Promoted));
@@ -33,8 +33,8 @@ fn leader_as_seen(request: Request, evidence: &Evidence) -> Option<Effect> {
     (leads != shown).then_some(Effect::ShowLeader(leads))
 }
 
-/// Returns whether this node's etcd leads; `None` if it is stopped, or rejects this agent and so hides its state. An etcd that waits for
-/// its first leader does not lead.
+/// Returns whether this node's etcd leads. An etcd that waits for its first leader does not lead. `None` if etcd is stopped, or
+/// if it rejects this agent, which therefore cannot see its state.
 fn leads(request: Request, evidence: &Evidence) -> Option<bool> {
     if request == Request::Stop || !evidence.container_may_run() || evidence.serves_unseen() {
         return None;
@@ -48,8 +48,8 @@ fn fence_wait_as_seen(request: Request, evidence: &Evidence, plan: &Plan) -> Opt
     (waits != shown).then_some(Effect::ShowFenceWait(waits))
 }
 
-/// Returns whether this node has no vote, because it joins or is a learner; `None` if that is unknown yet. A survivor without a vote
-/// refuses to run standalone, so in a partition of the network the other node must survive.
+/// Returns whether this node has no vote, because it joins or is a learner; `None` if that is unknown yet. A node without a vote
+/// could not run standalone as the survivor. So the other node has to win the fence race if the network is partitioned.
 fn holds_no_vote(request: Request, evidence: &Evidence, plan: &Plan) -> Option<bool> {
     if request == Request::Stop {
         return Some(false);

@@ -28,8 +28,9 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     }
 }
 
-/// Returns whether etcd has ended, and nothing that an earlier action left behind is about to start it. podman reports the end. If podman
-/// does not answer even after etcd was ended without it, no process may hold the data and none may listen.
+/// Returns whether etcd has ended, and no process of an earlier action is about to start it. podman reports whether etcd has
+/// ended. If podman still does not answer after the agent ended etcd without it, no process may hold the data or listen on etcd's
+/// port.
 fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
     let podman_is_mute = matches!(evidence.container, Fact::Unknown(_));
     let nothing_lives = evidence.data_in_use == Fact::Known(false) && evidence.own_etcd.is_absent();
@@ -38,8 +39,8 @@ fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
     is_over && !evidence.may_be_launching()
 }
 
-/// Returns this node's etcd if it may leave the member list: it is one of two voters, and the other one has started, serves, and is not
-/// stopping too.
+/// Returns this node's etcd if it may leave the member list. It is one of two voters, and the other voter has started, serves and
+/// is not being stopped.
 fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     let peer = evidence.peer.as_ref()?;
@@ -94,7 +95,7 @@ fn stop_container(evidence: &Evidence) -> Plan {
     )
 }
 
-/// Waits until etcd has ended, because `stop` succeeds only when no etcd process of this resource is alive.
+/// Waits until etcd has ended, because `stop` may succeed only when no etcd process of this resource is alive.
 fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     if evidence.elapsed_ms + STOP_RESERVE_MS > evidence.budget_ms {
         return match (&evidence.container, &evidence.launching) {
@@ -110,8 +111,8 @@ fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::then_look(Vec::new(), LOOK_FOR_THE_END_MS, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
 }
 
-/// Waits for the CIB, which shows the claim to run standalone that a stop keeps or gives up. The wait ends when the time is short. There is
-/// none if [`BootState::voter`] is not set, because then there is no claim.
+/// Waits for a CIB that answers, because it shows the claim to run standalone that a stop keeps or gives up. Waits only as long
+/// as time permits. `None` if [`BootState::voter`] is not set, because the node has no claim in that case.
 fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let has_time = evidence.elapsed_ms + STOP_RESERVE_MS <= evidence.budget_ms
@@ -120,7 +121,8 @@ fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         .then(|| Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// Records what later decisions on both nodes rely on, such as where this node's data ends, and ends the stop. etcd has ended already.
+/// Ends a stop once etcd has ended. Records what later decisions on both nodes rely on, such as the position at which this node's
+/// data ends.
 fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let voter = evidence.remembered_voter().cloned().filter(|_| keeps_its_claim(evidence));
     let claims = voter.is_some();
@@ -157,8 +159,10 @@ fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }
 
-/// Returns the position at which this node's data ends, which the next start in this boot compares with the data that it finds. If the data
-/// ended further at an earlier stop, that end is kept: no etcd has served since (`upkeep`), so the data was put back between the two stops.
+/// Returns the position at which this node's data ends. The next start in this boot compares it with the data that it finds.
+///
+/// If the data ended further at an earlier stop, the function returns that earlier end. No etcd has served since that stop
+/// (`upkeep`), so the data was put back between the two stops.
 fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     let before = evidence.boot_state().and_then(|memory| memory.ended_at.clone());
     let Some(DataDir::Present(history)) = evidence.disk.known() else { return before };
@@ -172,9 +176,12 @@ fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     Some(before.filter(is_further).unwrap_or(now))
 }
 
-/// Returns whether a stop keeps this node's claim to run standalone. It does if the stop is half of a restart, or if the peer's machine has
-/// left the membership and so cannot see the stop. Every other stop gives the claim up, so that the peer may continue without this node. So
-/// does a stop after this member asked the peer to remove it, and the stop between two starts after several starts in vain.
+/// Returns whether a stop keeps this node's claim to run standalone. It keeps the claim in two cases: the stop is half of a
+/// restart, or the peer's machine has left the membership and cannot see the stop. Every other stop gives up the claim, so that
+/// the peer may continue without this node.
+///
+/// Two stops give up the claim in any case: one after this member asked the peer to remove it, and the one in a restart after
+/// several starts in vain.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let is_restart = evidence.notify.as_ref().is_some_and(|notify| notify.start.contains(&evidence.me.name));
     let restarts = is_restart && !starts_in_vain(evidence);
@@ -183,7 +190,7 @@ fn keeps_its_claim(evidence: &Evidence) -> bool {
         && !evidence.may_have_left()
 }
 
-/// Returns whether etcd fails to start here: since it last served, as many starts have failed as are tried quickly.
+/// Returns whether etcd fails to start here. It does if [`QUICK_FAILURES`] or more starts have failed since etcd last served.
 fn starts_in_vain(evidence: &Evidence) -> bool {
     let before = evidence.boot_state().map_or(0, |memory| memory.start_failures);
     let counted = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);

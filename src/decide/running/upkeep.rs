@@ -16,20 +16,20 @@ use crate::decide::standing::classify;
 use crate::decide::start::unstartable;
 use crate::decide::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 
-/// Promotion score of a voter in Pacemaker. A learner has no score, so Pacemaker does not promote it.
+/// Promotion score of a voter in Pacemaker. A learner has none, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;
 
-/// Kind of action that finds the member serving.
+/// Kind of action that observes a serving member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum Stage<'a> {
-    /// Start that launched etcd in this mode, or found it running.
+    /// Start that launched etcd in this mode, or found it already running.
     Starts(&'a RunMode),
     /// Any later action. A monitor runs often, so it writes only what differs.
     Runs,
 }
 
-/// Returns everything that the agent records about a serving member, in the order in which other nodes may rely on it. A start cleans up
-/// failure counts earlier in that order than a later action does.
+/// Returns everything that the agent records about a serving member. Other nodes may rely on the order of these effects. A start
+/// cleans up failure counts earlier than a later action does.
 pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
     let starts = stage != Stage::Runs;
     let mut effects = Vec::new();
@@ -69,8 +69,8 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
     effects
 }
 
-/// Returns what the agent records about a serving member while etcd's auth rejects the agent. The rest is unknown and is not recorded, so a
-/// later loss of the peer may need an operator.
+/// Returns what the agent records about a serving member while etcd's auth rejects the agent. All else is unknown, and is not
+/// recorded. So a later loss of the peer may need an operator.
 pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect> {
     let mut effects = Vec::new();
     if stage != Stage::Runs {
@@ -86,10 +86,12 @@ pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) ->
     effects
 }
 
-/// Records what a healthy member has to, and ends the action. If the member became a voter a moment ago, the agent first publishes the
-/// claim to run standalone. Once the CIB shows the claim, it stores in this boot that the member votes (see [`BootState::voter`]). One
-/// action does both, because without them a loss of the leader would need an operator. If the durable note cannot be read, neither is
-/// possible.
+/// Performs the `upkeep` of a healthy member, and ends the action.
+///
+/// If the member has just become a voter, the action lasts until two things are done. The agent first publishes the claim to run
+/// standalone. Once the CIB shows the claim, the agent stores in this boot that the member votes (see [`BootState::voter`]).
+/// Until both are done, a loss of the leader would need an operator. The agent does neither while the durable note cannot be
+/// read.
 pub(in crate::decide) fn kept(
     evidence: &Evidence,
     progress: &Progress,
@@ -111,14 +113,15 @@ pub(in crate::decide) fn kept(
     Plan::exit(effects, exit, Reason::Running(health))
 }
 
-/// Removes the force from the configuration of an etcd that serves.
+/// Removes the force from the configuration file of an etcd that serves.
 pub(in crate::decide) fn settled_config(evidence: &Evidence) -> Option<Effect> {
     let forces = evidence.container.known().is_some_and(|container| container.forces_new_cluster);
     forces.then_some(Effect::SettleConfig)
 }
 
-/// Deletes an operator's confirmation once this node serves, because it was given for a node that could not continue. A later failure must
-/// not find it, because the data will have changed. On a learner only a start deletes it.
+/// Deletes an operator's confirmation once this node serves, because it was given for a node that could not continue. A later
+/// failure must not find it, because the data will have changed by that time. While this node is a learner, only a start deletes
+/// it.
 fn used_word(evidence: &Evidence) -> Option<Effect> {
     evidence.confirmation.known().map(|_| Effect::ConsumeConfirmation)
 }
@@ -127,8 +130,10 @@ fn is_promoted(evidence: &Evidence) -> bool {
     evidence.boot_state().is_some_and(|memory| memory.promoted)
 }
 
-/// Publishes the claim to run standalone of a learner that was promoted since its start, and stores at the next observation that it votes
-/// ([`BootState::voter`]). It does the same for a voter that lost its claim when Pacemaker ended: that voter has a leader, so no node has
+/// Publishes the claim to run standalone of a learner that was promoted since its start. The next observation stores that this
+/// member votes ([`BootState::voter`]).
+///
+/// This function does the same for a voter that lost its claim when Pacemaker ended. That voter has a leader, so no node has
 /// continued without it.
 fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if let Some(claim) = missing_claim(evidence, etcd) {
@@ -141,7 +146,8 @@ fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     outdated_record(evidence, etcd).into_iter().chain(wanted).collect()
 }
 
-/// Returns the publication of a voter's claim to run standalone, if the CIB does not show the claim.
+/// Returns the effect that publishes a voter's claim to run standalone; `None` if the CIB already shows the claim, or the member
+/// may not have one.
 pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let has_claim = evidence.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
     let may_claim = !etcd.is_learner && evidence.peer.is_some();
@@ -149,8 +155,8 @@ pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Opti
     record.map(Effect::PublishRecord)
 }
 
-/// Returns the new record of a voter if its membership has changed, or the parameters prefer another history than the published record
-/// does. The peer, and this node while its etcd is silent, read the voters from the record.
+/// Returns the effect that publishes a voter's new record; `None` unless its membership or the history that the parameters prefer
+/// has changed. The peer reads the voters from this record, and so does this node while its etcd is silent.
 fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let published = evidence.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
     let living = evidence.living_record(etcd)?;
@@ -158,8 +164,8 @@ fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     is_news.then_some(Effect::PublishRecord(living))
 }
 
-/// Returns the facts about a serving etcd that the agent stores for this boot. If the durable note cannot be read, the stored facts stay as
-/// they are, because the claim to run standalone rests on the note.
+/// Returns the facts about a serving etcd that the agent stores for this boot. While the durable note cannot be read, the stored
+/// facts do not change, because the claim to run standalone relies on the note.
 pub(super) fn remember_voter(
     evidence: &Evidence,
     etcd: &Etcd,
@@ -189,13 +195,14 @@ pub(super) fn remember_voter(
     }))
 }
 
-/// Returns whether this voter of two holds everything that was acknowledged until now. The leader does, and so does a member that was one
-/// of two voters before.
+/// Returns whether this voter of two holds everything that was acknowledged until now. The leader does, and so does a member that
+/// was already one of two voters.
 ///
-/// A new voter may lack writes: between the log entry that promotes it (or removes a third voter) and that entry's application, the leader
-/// acknowledges writes without it. Once the leader lists the same voters as this member, the leader has committed these writes. So a voter
-/// that has committed as much lacks nothing. If a third voter leads, it may have removed itself, and then the peer may lack the writes as
-/// well.
+/// A new voter may lack writes. The log entry that promotes it (or that removes a third voter) is written some time before it is
+/// applied. In that time, the leader acknowledges writes without the new voter. Once the leader lists the same voters as this
+/// member, the leader has committed these writes. So a voter that has committed as much as the leader lacks nothing.
+///
+/// A third voter that leads may have removed itself. In that case the peer may lack these writes, too.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
     let voted = evidence.remembered_voter().is_some_and(was_one_of_two);
@@ -208,21 +215,21 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
 }
 
-/// Stores for this boot that a forced etcd is the sole voter, so that the agent does not force it once more when it is slow.
+/// Stores for this boot that a forced etcd is the sole voter. Without this, the agent would force a slow etcd a second time.
 fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|_| *mode == RunMode::ForceNewCluster)?;
     let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
     Some(Effect::Remember(BootState { voter, in_vain: false, ..memory.clone() }))
 }
 
-/// Publishes the running member's id and cluster id if the CIB has others.
+/// Publishes the running member's id and cluster id if the CIB contains different ones.
 fn identity_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let seen = Identity { cluster_id: etcd.cluster_id, member_id: etcd.member_id };
     let published = evidence.cib.known()?.own_identity;
     (published != Some(seen)).then_some(Effect::PublishIdentity(seen))
 }
 
-/// Publishes this node as the sole voter (`standalone_node`) if its etcd is the only voter, and removes the entry otherwise.
+/// Names this node as the sole voter in the CIB (`standalone_node`) if its etcd is the only voter. Otherwise removes the entry.
 fn standalone_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let cib = evidence.cib.known()?;
     if etcd.is_learner {
@@ -246,15 +253,15 @@ fn alarm_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (shown != raised).then_some(Effect::SetAlarm(raised))
 }
 
-/// Publishes etcd's image if it, or the image of the next start, differs from what is published.
+/// Publishes the image from which etcd runs, and the image of its next start, if one of them differs from what is published.
 fn image_as_seen(evidence: &Evidence) -> Option<Effect> {
     let seen = evidence.local.image.known()?;
     let published = evidence.cib.known()?.own_image.as_ref();
     (published != Some(seen)).then(|| Effect::PublishImage(Some(seen.clone())))
 }
 
-/// Publishes whether there are two voters (`etcd_redundancy`) if that changed. Only the leader does, because it has a majority, so that its
-/// member list is current. An unreadable value is overwritten.
+/// Publishes whether there are two voters (`etcd_redundancy`) if that has changed. Only the leader does this: it has a majority,
+/// so its member list is current. An unreadable value is overwritten.
 fn redundancy_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let said = match &evidence.cib.known()?.redundancy {
         Fact::NotAsked => return None,
