@@ -38,8 +38,9 @@ pub(super) fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     }
 }
 
-/// Starts plainly next to the third voter, or among three or more voters, whatever the state of the peer. Nothing is forced. The start is
-/// refused if another node has continued without this data, because a majority may then serve that node's history.
+/// Starts plainly next to the third voter, or among three or more voters. The peer's state does not matter, because nothing is
+/// forced. Refuses if another node has continued without this data, because this data could let a majority serve a history that
+/// lacks that node's writes.
 pub(super) fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
     let accepts = |history| proof::operator_confirmed(evidence, history);
     if evidence.was_left_behind() && !matches!(disk, DataDir::Present(history) if accepts(history)) {
@@ -48,8 +49,8 @@ pub(super) fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
     run(evidence, RunMode::Normally, Rule::MoreThanTwoVoters)
 }
 
-/// Decides a start while the peer's state is not confirmed. A sole voter starts, because it needs no vote. Any other data waits for
-/// fencing.
+/// Decides a start while it is not confirmed whether the peer runs. A sole voter starts, because it needs no vote. A node with
+/// any other data waits for fencing.
 pub(super) fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &PublishedState, why: &str) -> Plan {
     if classify(&record.disk) == Standing::SoleVoter && proof::is_newest(evidence, record) {
         return sole_beside_a_silent_peer(evidence, progress, record);
@@ -65,9 +66,9 @@ pub(super) fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &P
     wait_or_refuse(evidence, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
 
-/// Starts a sole voter, which needs no vote, or first waits for the peer's record. A peer that has just come back may know a fork (forced
-/// new cluster) that this node's CIB lost. Pacemaker probes the peer before any later start, so only a start that began before the peer
-/// came back has to wait here.
+/// Starts a sole voter, which needs no vote. Before that, waits for the record of a peer that has just come back, because the
+/// peer may know a fork (forced new cluster) that this node's CIB lost. Only a start that began before the peer came back has to
+/// wait here, because Pacemaker probes the peer before any later start.
 fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let machine = evidence.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
     let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
@@ -109,7 +110,7 @@ pub(super) fn only_node(evidence: &Evidence, record: &PublishedState) -> Plan {
     }
 }
 
-/// Returns whether nothing shows that the former peer continued without this voter's data.
+/// Returns whether no record shows that the former peer continued without this voter's data.
 fn is_whole(evidence: &Evidence, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
     !evidence.was_left_behind() && !evidence.may_have_left() && put_back::put_back_from(evidence, history).is_none()

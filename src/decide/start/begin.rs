@@ -30,8 +30,8 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     paced(by_phase(evidence, progress), evidence, progress)
 }
 
-/// Delays a refused start, because Pacemaker counts failed starts. Until [`may_fail`], the start keeps observing, and continues once the
-/// reason for the refusal has passed.
+/// Delays a refused start, because Pacemaker counts failed starts. Until [`may_fail`] returns true, the start keeps observing. It
+/// continues if the reason for the refusal has ended.
 fn paced(plan: Plan, evidence: &Evidence, progress: &Progress) -> Plan {
     match plan {
         Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
@@ -52,7 +52,7 @@ fn paced(plan: Plan, evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Returns whether a start has lasted long enough to fail, by a refusal or by a failed effect.
+/// Returns whether a start has lasted long enough to fail, because of a refusal or a failed effect.
 pub(in crate::decide) fn may_fail(evidence: &Evidence) -> bool {
     let failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
     let pace_ms = PACE_MS.min(evidence.budget_ms.saturating_sub(START_RESERVE_MS));
@@ -110,23 +110,23 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Returns whether an operator's confirmation is about other data than the present data. A force would not accept such a confirmation, but
-/// because of it the agent would prepare a force and stop a running etcd.
+/// Returns whether an operator's confirmation is about other data than the present data. The agent deletes such a confirmation,
+/// because it would otherwise prepare a force, stop a running etcd, and only then refuse the force.
 fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
     let fits = matches!(disk, DataDir::Present(history) if evidence.confirmation_for(history).is_some());
     evidence.confirmation.known().is_some() && !fits
 }
 
-/// Decides a start by rule R0: etcd already runs here. Nothing is started, and the durable note and the CIB are updated.
+/// Decides a start by rule R0: etcd already runs here. The agent starts no etcd, and updates the durable note and the CIB.
 fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
     let plan = started(evidence, progress, &RunMode::Normally);
     let serves = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     if serves { Plan { because: evidence.rule(Rule::AlreadyServing), ..plan } } else { plan }
 }
 
-/// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it. If the record does not appear
-/// in time, the start is refused. The refused plan publishes the record, too, because [`paced`] may continue a refused start, and the
-/// record may not have been written yet.
+/// Publishes this node's record in the CIB, and waits until it is visible, because the peer decides from it. If the record does
+/// not appear in time, refuses the start. The plan of this refusal publishes the record again, because the first write may have
+/// failed and [`paced`] may continue a refused start.
 fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Plan {
     if progress.in_phase_ms(evidence.elapsed_ms) > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         let why = "our own record does not appear in it".to_owned();
@@ -135,8 +135,9 @@ fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Pl
     Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
-/// Waits for an obstacle to a start to end. kubelet ends its own etcd only by an order, so a start waits for that with all its time. Any
-/// other obstacle is reported soon. Meanwhile this node publishes its record, because the peer may wait for it.
+/// Waits until an obstacle to a start ends. kubelet stops its own etcd only if it is ordered to, so a start waits for that as
+/// long as it can. Any other obstacle is reported soon. While it waits, the agent publishes this node's record, because the peer
+/// may need it.
 fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> Plan {
     let patience_ms = match obstacle {
         Obstacle::StaticPod => evidence.budget_ms.saturating_sub(START_RESERVE_MS),
@@ -154,7 +155,7 @@ fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> P
     Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress, because)
 }
 
-/// Decides a start by rules R2 to R4, because no etcd with a leader answers.
+/// Decides a start by rules R2 to R4, because no etcd that has a leader answers.
 fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState) -> Plan {
     match peer_word(evidence) {
         PeerStatus::Nobody => only_node(evidence, record),
@@ -169,7 +170,8 @@ fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib,
     }
 }
 
-/// Decides a start by rule R2, the table of cold starts: the peer may be starting too, and both nodes compute the result from both records.
+/// Decides a start by rule R2, the table of cold starts. The peer may be starting at the same time. Both nodes compute the result
+/// from both records.
 fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState, patience_ms: u64) -> Plan {
     let Some(peer_record) = &cib.peer_record else {
         let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
@@ -200,7 +202,8 @@ fn accepts_the_loss(evidence: &Evidence, record: &PublishedState) -> bool {
     }
 }
 
-/// Chooses between two histories by the attribute `force_new_cluster`: see [`proof::told_to`].
+/// Chooses between two histories by the attribute `force_new_cluster`: see [`proof::told_to`]. `None` if the attribute chooses
+/// neither.
 fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedState, patience_ms: u64) -> Option<Plan> {
     let others = &evidence.cib.known()?.others;
     if others.force_on_peer && !others.force_on_me {
@@ -213,8 +216,9 @@ fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedSta
     is_voter(evidence, &record.disk).then(|| announce(evidence, evidence.rule(Rule::OperatorConfirmed)))
 }
 
-/// Decides a start by rule R4: next to an active peer no new cluster is forced. One of two voters starts plainly, and any other data waits
-/// for the peer to serve. The peer published its record at its last start, so its running etcd's member list counts more.
+/// Decides a start by rule R4: next to an active peer, no new cluster is forced. With the data of one of two voters, this node
+/// starts plainly. With any other data, it waits until the peer serves. The member list of the peer's running etcd counts more
+/// than the peer's record, which the peer published at its last start.
 fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let left_out = evidence.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     if let Some(refusal) = both_were_put_back(evidence, record) {
@@ -241,8 +245,8 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
     }
 }
 
-/// Returns whether the configured primary publishes that it is the sole voter of a fork (forced new cluster) that this voter does not know.
-/// The primary then awaits no vote of this node, so this node joins the primary once it reaches it.
+/// Returns whether the configured primary publishes that it is the sole voter of a fork (forced new cluster) that this voter does
+/// not know. Such a primary waits for no vote of this node. This node joins the primary once it reaches the primary's etcd.
 fn primary_went_on(evidence: &Evidence, record: &PublishedState) -> bool {
     let is_the_peer = |name: &NodeName| name == evidence.peer_name();
     let is_beyond = |peer: &PublishedState| peer.lineage.is_beyond(&record.lineage);
@@ -253,8 +257,8 @@ fn primary_went_on(evidence: &Evidence, record: &PublishedState) -> bool {
         && peer.is_some_and(is_beyond)
 }
 
-/// Returns the refusal if both voters' data ends before a position that it had reached, by their records. Otherwise Raft would elect the
-/// longer of two outdated logs.
+/// Returns the refusal if the data of both voters ends before a position that it had reached, by the two records. Without the
+/// refusal, Raft would elect the longer of two outdated logs.
 fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Refusal> {
     let cib = evidence.cib.known().filter(|_| classify(&record.disk) != Standing::SoleVoter)?;
     let peer = cib.peer_record.as_ref().filter(|peer| classify(&peer.disk) != Standing::SoleVoter)?;
@@ -264,9 +268,9 @@ fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Re
     }
 }
 
-/// Decides the start of a sole voter next to an active peer. Pacemaker reports a peer as active even if its start failed, and two sole
-/// voters have two histories. So the table of cold starts decides, and not the peer's claim to run standalone: only the node that serves or
-/// was chosen runs.
+/// Decides the start of a sole voter next to an active peer. The peer's claim to run standalone does not decide, because
+/// Pacemaker reports a peer as active even if its start failed. The table of cold starts decides, because two sole voters have
+/// two histories. Only the node that serves or was chosen runs.
 fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let serves = peer_claims_to_be_sole(evidence) || !evidence.peer_etcd.is_absent();
     let cib = evidence.cib.known();

@@ -16,7 +16,7 @@ pub(in crate::decide) enum ColdStart {
     StartNormally(Rule),
     ForceNewCluster(Rule),
     Bootstrap(Rule),
-    /// Wait until the peer serves, and join it then (rule R1).
+    /// Wait until the peer serves, and then join its cluster (rule R1).
     FollowThePeer(Rule),
     Refuse(Refusal),
 }
@@ -28,14 +28,15 @@ pub(in crate::decide) struct Cluster<'a> {
     pub(in crate::decide) names: [&'a str; 2],
     /// True if the CIB records that a cluster once existed.
     pub(in crate::decide) recorded: bool,
-    /// Largest number of forks (forced new clusters) that any node recorded permanently. Losing a disk does not reduce it.
+    /// Largest number of forks (forced new clusters) that any node recorded permanently. It stays as it is if a node loses its
+    /// disk.
     pub(in crate::decide) forks: u64,
     pub(in crate::decide) chosen: Chosen,
     /// Log position that the leader last published.
     pub(in crate::decide) reached: Option<&'a Reached>,
-    /// Lineage that this node once recorded for itself in its attribute (see [`Lineage`]).
+    /// Lineage (see [`Lineage`]) in this node's own attribute, which this node recorded earlier.
     pub(in crate::decide) recorded_of_me: Option<&'a Lineage>,
-    /// Lineage that the peer once recorded for itself in its attribute.
+    /// Lineage (see [`Lineage`]) in the peer's attribute, which the peer recorded earlier.
     pub(in crate::decide) recorded_of_peer: Option<&'a Lineage>,
     /// Third voter, outside of the pair; `None` unless an administrator named one.
     pub(in crate::decide) third_voter: Option<&'a ThirdVoter>,
@@ -66,7 +67,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Node with the data that an operator chose after the two histories split (`etcd_primary`).
+/// Node that an operator chose in `etcd_primary` after the two histories split. The data on this node is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum Chosen {
     Nobody,
@@ -86,10 +87,12 @@ impl Chosen {
 
 /// Returns the result of the table of cold starts (rule R2) for two nodes' records.
 ///
-/// Member ids are never reused, so two voters that name each other have one history, whatever else is recorded. Two plain starts keep every
-/// entry of it, and nothing is wiped or forced. If the CIB records more forks (forced new clusters) than some data knows, a node continued
-/// without that data, and the data is not the newest. If that node has no data now, its writes are lost, and only an operator gives them
-/// up.
+/// Member ids are never reused. So two voters that name each other have one history, even if forks are recorded. Two plain starts
+/// keep every entry of that history, and the agent wipes and forces nothing.
+///
+/// If the CIB records more forks (forced new clusters) than a node's data has, another node continued without that data, and the
+/// data is not the newest. If the node that continued has no data now, its writes are lost. Only an operator can give up these
+/// writes.
 pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster<'_>) -> ColdStart {
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
@@ -171,12 +174,12 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     }
 }
 
-/// Returns the result of the table of cold starts (rule R2) on this node. It is a refusal in two cases that the records of the two nodes do
-/// not show.
+/// Returns the result of the table of cold starts (rule R2) on this node. It is a refusal in two cases that the two nodes'
+/// records do not show.
 ///
-/// First, this node knows that its own data was put back to an earlier state. The data is started only if an operator chose it, or if this
-/// node is one of two voters and the peer's log reaches far enough, because Raft then elects the peer. Second, `two_histories=primary`
-/// would continue this node's history, and the peer's etcd may run.
+/// In the first case, this node knows that its own data was put back to an earlier state. It starts only if an operator chose its
+/// data, or if it is one of two voters and the peer's log reaches far enough, because Raft elects the peer then. In the second
+/// case, `two_histories=primary` would continue this node's history, but the peer's etcd may run.
 pub(in crate::decide) fn answer_here(
     evidence: &Evidence,
     me: &PublishedState,
@@ -207,37 +210,41 @@ pub(in crate::decide) fn answer_here(
     }
 }
 
-/// Returns whether `voter`, which lists `other` as its second voter, may have continued in a fork (forced new cluster) that the sole
-/// voter's data does not know, after an operator's confirmation. That is so if `voter` recorded such a fork, and either claims to run
-/// standalone or has another second voter than the sole voter's member. `voter` may already be the only voter of the fork, which its record
-/// shows only after its next start.
+/// Returns whether `voter` may have continued in a fork (forced new cluster) that the sole voter's data does not know. `voter`
+/// lists `other` as its second voter. An operator's confirmation allows such a fork.
+///
+/// `voter` has to have recorded a fork that the sole voter's data lacks. In addition, either `voter` claims to run standalone, or
+/// its second voter is not the sole voter's member. The record of `voter` may still show two voters, because a node's record
+/// shows the fork's only voter only after its next start.
 fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done
 }
 
-/// Returns whether the peer has left a cluster in which this member stayed as the voter. Then no fork (forced new cluster) separates the
-/// two, even if one was recorded and not carried out.
+/// Returns whether the peer has left a cluster in which this member stayed as the voter. In that case the two have one history. A
+/// recorded fork (forced new cluster) does not count, because it was not carried out.
 pub(in crate::decide) fn left_to(peer: &PublishedState, me: &PublishedState) -> bool {
     history(peer).is_some_and(|peer| peer.has_left) && counts_as_voter(peer, me)
 }
 
-/// Returns whether the peer has joined as `other`, the second voter in this node's record, since it published data of an earlier member.
-/// Both have one history, and this node's part is the newer one, because it no longer contains the earlier member. The peer's start awaits
-/// this node's vote.
+/// Returns whether the peer's record is older than its last join. The record is of an earlier member, and the peer has since
+/// joined as `other`, the second voter in this node's record.
+///
+/// Both nodes have one history. This node's log is the newer one, because it no longer contains the earlier member. The peer's
+/// start waits for this node's vote.
 fn joined_since(me: &PublishedState, other: MemberId, peer: &PublishedState, chosen: Chosen) -> bool {
     let is_earlier = counts_as_voter(peer, me) && !lists(me, other, peer);
     is_earlier && me.lineage.forks == peer.lineage.forks && !peer.claims && chosen == Chosen::Nobody
 }
 
-/// Returns whether the peer's record of this boot shows that it has not run standalone: it votes next to this member and has no claim,
-/// which a node publishes before it runs standalone.
+/// Returns whether the peer's record of this boot shows that the peer has not run standalone. The peer votes next to this member,
+/// and has no claim to run standalone. A node publishes that claim before it runs standalone.
 pub(in crate::decide) fn still_votes_beside(peer: &PublishedState, me: &PublishedState) -> bool {
     matches!(classify(&peer.disk), Standing::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }
 
-/// Returns whether the peer's record of this boot shows that its member is a learner next to this sole voter. The peer gave up its own data
-/// for that.
+/// Returns whether the peer's record of this boot shows that its member is a learner next to this sole voter. To become that, the
+/// peer gave up its own data.
 pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState) -> bool {
     let is_one_cluster = |peer: &History, me: &History| {
         peer.cluster_id == me.cluster_id && (peer.voters.is_empty() || peer.voters.contains(&me.member_id))
@@ -246,7 +253,8 @@ pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState)
     classify(&peer.disk) == Standing::Learner && histories.is_some_and(|(peer, me)| is_one_cluster(peer, me))
 }
 
-/// Ranks the data of two voters that do not name each other: the one with more forks (forced new clusters) has the newer history.
+/// Returns the result for two nodes with data that does not name the other node's member. The data with more forks (forced new
+/// clusters) has the newer history.
 fn unrelated(
     me: &PublishedState,
     peer: &PublishedState,
@@ -263,8 +271,8 @@ fn unrelated(
     }
 }
 
-/// Follows the operator's choice between two histories of which neither is newer. The chosen node records a fork (forced new cluster), so
-/// that its history counts as the newer one from then on.
+/// Returns the result that follows the operator's choice between two histories of which neither is newer. The chosen node forces
+/// a new cluster and records this fork, so that its history counts as the newer one from then on.
 fn chosen_of_two(chosen: Chosen) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(Refusal::HistoriesSplit),
@@ -273,7 +281,8 @@ fn chosen_of_two(chosen: Chosen) -> ColdStart {
     }
 }
 
-/// Returns the table's result if a disk was put back to an earlier state: an operator has to choose, and the chosen data must be a voter's.
+/// Returns the table's result if a disk was put back to an earlier state. An operator has to choose one node's data, and it has
+/// to be a voter's.
 fn put_back(me: &PublishedState, chosen: Chosen, refusal: Refusal) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(refusal),
@@ -285,7 +294,7 @@ fn put_back(me: &PublishedState, chosen: Chosen, refusal: Refusal) -> ColdStart 
     }
 }
 
-/// Returns whether the data of `lister` names the member of `voter`'s data as a voter of the same cluster.
+/// Returns whether the data of `lister` names the member that owns `voter`'s data as a voter of the same cluster.
 pub(in crate::decide) fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
     match (history(lister), history(voter)) {
         (Some(lister), Some(voter)) => {
@@ -295,7 +304,7 @@ pub(in crate::decide) fn counts_as_voter(lister: &PublishedState, voter: &Publis
     }
 }
 
-/// Returns whether `other`, the second voter that `lister` names, is the member of `listed`'s data.
+/// Returns whether `other`, the second voter that `lister` names, is the member that owns `listed`'s data.
 fn lists(lister: &PublishedState, other: MemberId, listed: &PublishedState) -> bool {
     match (history(lister), history(listed)) {
         (Some(lister), Some(listed)) => listed.member_id == other && listed.cluster_id == lister.cluster_id,
@@ -303,7 +312,7 @@ fn lists(lister: &PublishedState, other: MemberId, listed: &PublishedState) -> b
     }
 }
 
-/// Returns whether the record is of a damaged data dir, which once held a cluster's data.
+/// Returns whether the record describes a damaged data dir. Such a data dir once held a cluster's data.
 fn is_broken(record: &PublishedState) -> bool {
     matches!(record.disk, DataDir::Broken { .. })
 }

@@ -9,7 +9,8 @@ use crate::decide::recovery::slow;
 use crate::decide::standing::running_exit;
 use crate::decide::timing::{LOCK_RESERVE_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_THE_LOCK_MS};
 
-/// Returns what an action does while another one holds the lock on the container; `None` if none does, or if this action changes nothing.
+/// Returns what an action does while another action holds the lock on the container; `None` if no action holds it, or if this
+/// action does not change the container.
 pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if evidence.launching != Fact::Known(true) {
         return None;
@@ -30,7 +31,8 @@ pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &
     Some(Plan::then_look(Vec::new(), LOOK_FOR_THE_LOCK_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
 }
 
-/// Ends an action that ran out of time while another one held the lock on the container. A running etcd does not count as failed for that.
+/// Ends an action that ran out of time while another action held the lock on the container. If etcd runs, a monitor does not fail
+/// for that reason.
 fn in_vain(request: Request, evidence: &Evidence) -> Plan {
     let waits = Reason::Waiting(Wait::EarlierAction);
     match request {

@@ -6,10 +6,10 @@ use crate::decide::plan::{Effect, Plan, Progress};
 use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::decide::timing::LOOK_AT_ONCE_MS;
 
-/// Bytes that etcd needs in addition to its database: two preallocated files of its write-ahead log, and a reserve.
+/// Bytes that etcd needs in addition to its database: two preallocated files of its write-ahead log, and a margin.
 const BESIDE_THE_DATABASE: u64 = 160 << 20;
 
-/// Returns the step that makes room for a learner's copy of the data before it joins; `None` if the copy fits.
+/// Returns the step that frees disk space for a learner's copy of the data before the learner joins; `None` if the copy fits.
 pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Option<Plan> {
     let room = evidence.room.known()?;
     let needed = peer_etcd.db_bytes.saturating_add(BESIDE_THE_DATABASE);
@@ -25,8 +25,8 @@ pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Opt
     Some(Plan::then_look(vec![Effect::DropBackups(doomed)], LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// Returns how many of the backups, oldest first, may be deleted. If the data dir is blank, the newest one is kept, because it may come
-/// from a join that was cut short. During a join no backup may be deleted.
+/// Returns how many of the backups, from the oldest on, may be deleted. If the data dir is blank, the newest backup is kept,
+/// because it may be from a join that was cut short. During a join, no backup may be deleted.
 fn dispensable(evidence: &Evidence, disk: &DataDir, room: &Room) -> usize {
     let may_join = evidence.last_note().is_none_or(|note| note.joins);
     match disk {

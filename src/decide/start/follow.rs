@@ -14,7 +14,8 @@ use crate::decide::running::membership;
 use crate::decide::standing::{Standing, classify, history_position, is_listed, is_voter};
 use crate::decide::timing::{LOOK_AT_THE_LIST_MS, LOOK_FOR_A_LEADER_MS};
 
-/// Decides a start by rule R1: the peer serves with a leader, so this node starts as its member or joins it.
+/// Decides a start by rule R1: the peer serves and has a leader. So this node starts as a member of the peer's cluster, or joins
+/// it.
 pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     if is_listed(disk, peer_etcd) {
         return run(evidence, RunMode::Normally, Rule::PeerServesAndListsThisMember);
@@ -64,9 +65,11 @@ pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib:
     }
 }
 
-/// Returns whether this data is a second history: this node ran standalone, no node has joined it since, and the peer that serves does not
-/// know that. Neither history is newer, so an operator has to choose. That is not needed if an operator has given this node up by name
-/// before: the peer's record then shows so, or counts more forks (forced new clusters) than this node does.
+/// Returns whether this data is a second history next to the serving peer's. It is if this node ran standalone, no node has
+/// joined it since, and the peer does not know of that. Neither history is newer, so an operator has to choose.
+///
+/// There is no choice to make if an operator gave up this node by name before. In that case the peer's record shows it, or counts
+/// more forks (forced new clusters) than this node does.
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
     let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {
@@ -78,18 +81,20 @@ fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
 }
 
-/// Returns whether the peer serves the history that the parameters of both nodes prefer.
+/// Returns whether the parameters of both nodes prefer the history that the peer serves.
 fn keeps_the_peers(evidence: &Evidence, cib: &Cib) -> bool {
     let records = cib.own_record.as_ref().zip(cib.peer_record.as_ref());
     records.is_some_and(|(me, peer)| Cluster::seen_in(evidence, cib).keeps_what_serves(me, peer))
 }
 
-/// Returns the lineage (see [`Lineage`]) of the history that the peer serves, from its record or else from its last permanent attribute.
+/// Returns the lineage (see [`Lineage`]) of the history that the peer serves. It is taken from the peer's record or, without one,
+/// from the peer's permanent attribute.
 fn served_lineage(cib: &Cib) -> Option<&Lineage> {
     cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref())
 }
 
-/// Returns whether an operator gave up this node's history: the peer's record shows so, or counts more forks (forced new clusters).
+/// Returns whether an operator gave up this node's history. If so, the peer's record shows it, or counts more forks (forced new
+/// clusters).
 fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
     let served = served_lineage(cib);
     let counts_more = |own: &Lineage| served.is_some_and(|served| served.forks > own.forks);
@@ -97,8 +102,8 @@ fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
     cib.peer_record.as_ref().is_some_and(|record| record.gave_up) || own.as_ref().is_some_and(counts_more)
 }
 
-/// Returns whether this data is never to be deleted when the node joins another history: it is a history of its own, has more than the
-/// serving cluster, or is a sole voter's that no durable note describes.
+/// Returns whether no agent may ever delete this data after the node has joined another history. That is so if the data is a
+/// history of its own, if it has more than the serving cluster, or if it is a sole voter's and no durable note is about it.
 fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> bool {
     let is_unknown = classify(disk) == Standing::SoleVoter && evidence.has_another_ones_note();
     is_unknown
@@ -107,8 +112,8 @@ fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: 
         || is_a_history_beside(evidence, disk, cib)
 }
 
-/// Returns whether this is the data of a sole voter that ran standalone, and the peer's history does not continue it. Even if an operator
-/// gave it up, it may hold writes that exist nowhere else.
+/// Returns whether this is the data of a sole voter that ran standalone, and the peer's history does not continue that data. It
+/// may hold writes that exist nowhere else, even if an operator gave it up.
 fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     let served = served_lineage(cib);
     let note = evidence.last_note().filter(|note| note.alone_since.is_some());
@@ -116,7 +121,8 @@ fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
         && note.is_some_and(|note| served.is_some_and(|served| *served != note.lineage))
 }
 
-/// Joins the peer's cluster. A data dir is backed up only here, because the peer serves as a voter and has listed this node.
+/// Joins the peer's cluster. This is the only place at which the agent moves a data dir aside, because here the peer serves as a
+/// voter and has listed this node.
 fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     let lineage = cib.lineage.clone();
     // From here on our data is the peer's history, forks included.
@@ -151,7 +157,8 @@ fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
     Plan::then_look(effects, LOOK_FOR_A_LEADER_MS, progress, evidence.rule(rule))
 }
 
-/// Returns name and peer URL of every member for etcd's `initial-cluster`, which etcd compares with the member list entry by entry.
+/// Returns the name and the peer URL of every member, for etcd's parameter `initial-cluster`. etcd compares it with the member
+/// list entry by entry.
 fn initial_cluster(evidence: &Evidence, etcd: &Etcd) -> Vec<(NodeName, String)> {
     let named = |member: &crate::decide::evidence::Member| {
         let name = if member.is_at(&evidence.me) { evidence.me.name.clone() } else { member.name.clone() };

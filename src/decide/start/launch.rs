@@ -20,7 +20,8 @@ pub(super) fn wait_or_refuse(
     Plan::then_look(Vec::new(), LOOK_AT_THE_PEER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
-/// Replaces the refusal for a peer that does not serve if the peer's auth rejects only this agent: it may serve all other clients.
+/// Replaces the refusal for a peer that does not serve, if the peer's auth rejects this agent. Such a peer may serve all other
+/// clients.
 fn unless_refused(evidence: &Evidence, refusal: Refusal) -> Refusal {
     match &evidence.peer_refuses {
         Some(refuses) if refusal == Refusal::PeerDoesNotServe => Refusal::NoPermission { user: refuses.user.clone() },

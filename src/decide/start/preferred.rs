@@ -16,19 +16,20 @@ pub(in crate::decide) enum Kept {
     ThePeers,
 }
 
-/// Facts of the cluster that decide which history continues, in addition to the two nodes' records.
+/// Facts of the cluster that decide which history continues. The two nodes' records are not among them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     /// This node's name, and the peer's.
     pub(super) names: [&'a str; 2],
     /// Largest number of forks (forced new clusters) that any node recorded permanently.
     pub(super) forks: u64,
-    /// Lineages that this node and the peer once recorded for themselves, in this order.
+    /// Lineages that this node and the peer recorded earlier in their own attributes, in this order.
     pub(super) recorded: [Option<&'a Lineage>; 2],
     pub(super) reached: Option<&'a Reached>,
 }
 
-/// Returns which history continues if both nodes' parameters name it and neither history serves; `None` if none may.
+/// Returns which of two histories continues if neither serves. The parameters of both nodes have to name it. `None` if no history
+/// may continue.
 pub(super) fn kept(me: &PublishedState, peer: &PublishedState, known: &Known<'_>) -> Option<Kept> {
     let agreed = agreed(me, peer, known.names)?;
     let [own, peers] = known.recorded;
@@ -41,7 +42,8 @@ pub(super) fn kept(me: &PublishedState, peer: &PublishedState, known: &Known<'_>
     (is_a_voters && !is_old && !other.claims).then_some(agreed)
 }
 
-/// Returns whether the peer serves the history that both records name as the one to keep.
+/// Returns whether both records prefer the peer's history, which the peer serves, and no newer fork (forced new cluster) is
+/// known.
 pub(super) fn serves_there(me: &PublishedState, peer: &PublishedState, names: [&str; 2], forks: u64) -> bool {
     agreed(me, peer, names) == Some(Kept::ThePeers) && !peer.left && !was_left_behind(peer, me, forks)
 }
@@ -55,8 +57,8 @@ fn agreed(me: &PublishedState, peer: &PublishedState, [own, peers]: [&str; 2]) -
     }
 }
 
-/// Returns whether a fork (forced new cluster) is known that the record `kept` does not count. Of two histories with equally many forks
-/// neither is known to be newer.
+/// Returns whether a fork (forced new cluster) is known that the record `kept` does not count. If both histories count equally
+/// many forks, neither is known to be newer.
 fn was_left_behind(kept: &PublishedState, other: &PublishedState, forks: u64) -> bool {
     kept.lineage.forks < forks.max(other.lineage.forks)
 }

@@ -4,7 +4,7 @@ use super::unstartable;
 use crate::decide::evidence::{DataDir, DurableState, Etcd, Evidence, History, Lineage, PublishedState};
 
 impl Evidence {
-    /// Returns the record about its data that this node should publish now; `None` if a fact for it is unknown.
+    /// Returns the record about this node's data that the node should publish now; `None` if a fact for it is unknown.
     pub fn published_state(&self) -> Option<PublishedState> {
         let disk = unstartable::usable_disk(self)?;
         Some(PublishedState {
@@ -18,8 +18,8 @@ impl Evidence {
         })
     }
 
-    /// Returns the record that this node publishes while its own etcd runs as a voter, with the facts of the running `etcd` instead of its
-    /// disk.
+    /// Returns the record that this node publishes while its own etcd runs as a voter. It is made from the answers of the running
+    /// `etcd`, because the agent does not read the disk while etcd runs.
     pub fn living_record(&self, etcd: &Etcd) -> Option<PublishedState> {
         let ids = |learners: bool| {
             etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()
@@ -46,7 +46,8 @@ impl Evidence {
         })
     }
 
-    /// Returns whether this node left the peer's cluster, or backed up its data to join it, and has not run standalone since.
+    /// Returns whether this node left the peer's cluster, or backed up its own data to join the peer's cluster, and has not run
+    /// standalone since.
     fn gave_its_data_up(&self) -> bool {
         let gave = |note: &DurableState| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
         self.note.known().is_some_and(gave)
@@ -57,8 +58,8 @@ impl Evidence {
     }
 }
 
-/// Returns the record of a node that joins its peer, without its former data, which no longer counts. The peer needs this record, because
-/// it may be started next.
+/// Returns the record of a node that joins its peer. It does not describe the node's former data, which no longer counts. The
+/// peer needs this record if the peer is the next node to start.
 pub(in crate::decide) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
     let prefers = evidence.preferred().cloned();
     PublishedState { joins: true, prefers, ..PublishedState::of(evidence.boot_id.clone(), DataDir::Blank, lineage) }

@@ -7,7 +7,7 @@ use crate::decide::evidence::{
 use crate::decide::reason::Refusal;
 use crate::decide::standing::{Standing, classify, position};
 
-/// Returns the data of two records if both are of one cluster.
+/// Returns the data in two records if both are of the same cluster; `None` otherwise.
 fn of_one_cluster<'a>(one: &'a PublishedState, other: &'a PublishedState) -> Option<(&'a History, &'a History)> {
     match (&one.disk, &other.disk) {
         (DataDir::Present(one), DataDir::Present(other)) if one.cluster_id == other.cluster_id => Some((one, other)),
@@ -15,14 +15,17 @@ fn of_one_cluster<'a>(one: &'a PublishedState, other: &'a PublishedState) -> Opt
     }
 }
 
-/// Returns whether two records are of one member. Then one disk is a copy of the other, because member ids are never reused.
+/// Returns whether two records are of the same member. In that case one disk is a copy of the other, because member ids are never
+/// reused.
 pub(super) fn are_copies(one: &PublishedState, other: &PublishedState) -> bool {
     of_one_cluster(one, other).is_some_and(|(one, other)| one.member_id == other.member_id)
 }
 
-/// Returns whether a former peer's data proves that the sole voter's disk was put back to an earlier state: the peer knows entries as
-/// committed that the sole voter lacks, or voted in a later term. It proves nothing if the sole voter counts more forks (forced new
-/// clusters), because an operator then gave up what the former peer has.
+/// Returns whether a former peer's data proves that the sole voter's disk was put back to an earlier state. The peer has to know
+/// entries as committed that the sole voter lacks, or has to have voted in a later term.
+///
+/// It proves nothing if the sole voter counts more forks (forced new clusters), because an operator then gave up the former
+/// peer's entries.
 pub(super) fn proves_put_back(former: &PublishedState, sole: &PublishedState) -> bool {
     let Some((peer, me)) = of_one_cluster(former, sole) else { return false };
     let voted = match classify(&former.disk) {
@@ -41,37 +44,41 @@ pub(super) fn left_more(departed: &PublishedState, voter: &PublishedState) -> bo
     departed.lineage.forks >= voter.lineage.forks && of_one_cluster(departed, voter).is_some_and(proves)
 }
 
-/// Returns whether a node's record shows that its disk was put back. That is so if its data ends before a position that it had reached, or
-/// lacks a fork (forced new cluster) that the same node has recorded in its attribute (`recorded`).
+/// Returns whether a node's record shows that its disk was put back to an earlier state. It does if the data ends before a
+/// position that it had reached. It also does if the data lacks a fork (forced new cluster) that the same node has recorded in
+/// its attribute (`recorded`).
 pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, reached: Option<&Reached>) -> bool {
     let DataDir::Present(history) = &record.disk else { return false };
     let has_lost_a_fork = recorded.is_some_and(|recorded| recorded.forks > record.lineage.forks);
     has_lost_a_fork || reached.is_some_and(|reached| ends_before(history, reached))
 }
 
-/// Returns whether a history ends before a position that its cluster had reached, however many new clusters were forced since (forks).
+/// Returns whether a history ends before a position that its cluster had reached. The number of forks (new clusters that were
+/// forced) since that position does not matter:
 ///
-/// A fork holds everything that was committed before it. If an operator began a fork from data that ends earlier, the agent has first
-/// published the end of that data (`announce`). Data with fewer forks was left behind, or its durable note was put back with it. A leader
-/// publishes its position right before it promotes its learner (`reached::before_a_promotion`), so a sole voter's data that ends there was
-/// put back, too.
+/// - A fork holds everything that was committed before it.
+/// - If an operator began a fork from data that ends earlier, the agent has first published the end of that data (`announce`).
+/// - Data with fewer forks was left behind, or its durable note was put back together with it.
+///
+/// A leader publishes its position right before it promotes its learner (`reached::before_a_promotion`). A sole voter's data that
+/// ends exactly there lacks the promotion, so it was put back, too.
 fn ends_before(history: &History, reached: &Reached) -> bool {
     history.cluster_id == reached.cluster_id && history.last_index < least(history, reached).index
 }
 
-/// Returns the least position at which the data must end. Data that ends before it was put back to an earlier state.
+/// Returns the lowest position at which complete data can end. Data that ends before it was put back to an earlier state.
 fn least(history: &History, reached: &Reached) -> LogPosition {
     let is_alone = history.is_voter() && history.voters.len() == 1;
     let LogPosition { term, index } = reached.position;
     LogPosition { term, index: index.saturating_add(u64::from(reached.is_redundant && is_alone)) }
 }
 
-/// Returns whether a record's data ends before `reached`, a position of its own history.
+/// Returns whether a record's data ends before `reached`, which is a position of the same history.
 pub(super) fn ends_before_position(record: &PublishedState, reached: LogPosition) -> bool {
     matches!(&record.disk, DataDir::Present(history) if position(history) < reached)
 }
 
-/// Returns the refusal to start on a pair of which one disk was put back to an earlier state, as this node reports it.
+/// Returns this node's refusal to start if one node's disk was put back to an earlier state.
 pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     let ends = |record: &PublishedState| match &record.disk {
         DataDir::Present(history) => Some(position(history)),
@@ -80,7 +87,8 @@ pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     Refusal::DiskWasPutBack { here: ends(me).unwrap_or_default(), there: ends(peer), reached: None }
 }
 
-/// Returns the refusal to start two voters that both end before `reached`, a position that this node knows to have been reached.
+/// Returns the refusal to start two voters if the data of both ends before `reached`. This node knows that position to have been
+/// reached.
 pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached: LogPosition) -> Refusal {
     match refusal(me, peer) {
         Refusal::DiskWasPutBack { here, there, .. } => Refusal::DiskWasPutBack { here, there, reached: Some(reached) },
@@ -88,8 +96,8 @@ pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached
     }
 }
 
-/// Returns the position that this node's data had reached at least, by the records of the cluster or of this boot; `None` unless the data
-/// ends before it.
+/// Returns the highest recorded position that this node's data had reached and now ends before; `None` if there is none. The CIB,
+/// the durable note and the agent's memory of this boot record such positions.
 pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let known = [
         behind_the_cluster(evidence, history),
@@ -100,8 +108,9 @@ pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -
     known.into_iter().flatten().max()
 }
 
-/// Returns the position that this data had reached when this node announced that it runs standalone; `None` unless the data ends before it.
-/// Data of a later term counts as whole, because an uncommitted end of the log may have been replaced by entries of that term.
+/// Returns the position that this data had reached when this node announced that it will run standalone; `None` unless the data
+/// ends before it. Data of a later term counts as complete, because entries of that term may have replaced an uncommitted end of
+/// the log.
 fn behind_the_announcement(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let since = evidence.last_note()?.alone_since?;
     (history.last_index < since.index && history.last_term <= since.term).then_some(since)
@@ -118,12 +127,16 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
     (is_of_it && position(history) < end.position).then_some(end.position)
 }
 
-/// Returns the position up to which the peer, by its record, has the history of this node's data; `None` unless this data ends before it.
+/// Returns the position up to which the peer has the history of this node's data, by the peer's record. `None` unless this data
+/// ends before it.
 ///
-/// Both nodes' members are the two voters, and each of two voters has what both committed. So if this data ends earlier, an operator has
-/// replaced it by older data. If etcd died here, nothing shows where its data ended, and even an uncommitted entry that only the peer has
-/// counts. If an operator gave up what only the peer has, this node counts a fork (forced new cluster) that the peer does not, and the
-/// peer's record proves nothing. A fork that this node recorded without an operator is no such reason, because it rests on this data.
+/// The two nodes' members are the only voters, so each of them has what both committed. If this data ends earlier, an operator
+/// has replaced it by older data.
+///
+/// - If etcd died here, no record shows where its data ended. So even an uncommitted entry counts that only the peer has.
+/// - If an operator gave up the entries that only the peer has, the peer's record proves nothing. In that case this node counts a
+///   fork (forced new cluster) that the peer does not count.
+/// - A fork that this node recorded without an operator is no such case, because the fork begins with this data.
 fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let peer = evidence.cib.known()?.peer_record.as_ref()?;
     let DataDir::Present(theirs) = &peer.disk else { return None };
@@ -140,12 +153,12 @@ fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<Log
     (are_two_voters && !is_given_up && history.last_index < index).then_some(known)
 }
 
-/// Returns the refusal to start a node with data that ends before `reached`, a position that the data had reached.
+/// Returns the refusal to start a node with data that ends before `reached`, which is a position that the data had reached.
 pub(in crate::decide) fn alone(history: &History, reached: LogPosition) -> Refusal {
     Refusal::DiskWasPutBack { here: position(history), there: None, reached: Some(reached) }
 }
 
-/// Returns whether this data holds committed entries or a term of the serving cluster that the serving etcd lacks.
+/// Returns whether this data holds committed entries, or a term, that the serving etcd of the same cluster lacks.
 pub(super) fn reaches_beyond(disk: &DataDir, serving: &Etcd) -> bool {
     let DataDir::Present(history) = disk else { return false };
     let voted = history.is_voter() || history.has_left;
@@ -153,7 +166,8 @@ pub(super) fn reaches_beyond(disk: &DataDir, serving: &Etcd) -> bool {
     history.cluster_id == serving.cluster_id && has_more
 }
 
-/// Returns the refusal if this node's data belongs to the other node's member, by what the CIB and the durable note record of both.
+/// Returns the refusal if this node's data belongs to the other node's member. The CIB and the durable note record which node
+/// that member ran on.
 pub(in crate::decide) fn copied(evidence: &Evidence, record: &PublishedState, cib: &Cib) -> Option<Refusal> {
     let DataDir::Present(history) = &record.disk else { return None };
     let refusal = Refusal::CopiedDisk { member: history.member_id };
@@ -168,8 +182,8 @@ pub(in crate::decide) fn copied(evidence: &Evidence, record: &PublishedState, ci
     (ran_there || is_the_peers_note).then_some(refusal)
 }
 
-/// Returns the refusal if the etcd at the peer's address is of another cluster than the peer's own data. A peer without data belongs to the
-/// cluster of this node's data.
+/// Returns the refusal if the etcd at the peer's address belongs to another cluster than the peer's own data. If the peer has no
+/// data, it belongs to the cluster of this node's data.
 pub(super) fn another_cluster(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> Option<Refusal> {
     let expected = match &cib.peer_record {
         Some(PublishedState { disk: DataDir::Present(history), .. }) => history.cluster_id,
@@ -180,8 +194,8 @@ pub(super) fn another_cluster(evidence: &Evidence, serving: &Etcd, cib: &Cib) ->
     (expected != serving.cluster_id).then_some(Refusal::AnotherClusterAnswers { address })
 }
 
-/// Returns whether it is uncertain that the etcd at the peer's address is the peer's: its cluster is not that of this node's data, and the
-/// peer has published nothing about its own cluster.
+/// Returns whether it is uncertain that the etcd at the peer's address is the peer's. It is uncertain if that etcd's cluster is
+/// not that of this node's data, and the peer has published nothing about its own cluster.
 pub(super) fn may_be_a_strangers(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> bool {
     let is_unpublished = cib.peer_record.is_none() && cib.peer_identity.is_none();
     is_unpublished && own_cluster(evidence).is_some_and(|own| own != serving.cluster_id)

@@ -14,7 +14,7 @@ use crate::decide::timing::{
     PATIENCE_FOR_A_LEADER_MS, PATIENCE_WITH_A_STALE_RECORD_MS, PATIENCE_WITH_A_STARTING_PEER_MS, START_RESERVE_MS,
 };
 
-/// Decides while the container runs, which this agent or another program started, until its etcd serves.
+/// Decides after this agent or another program has launched the container, until its etcd serves.
 pub(in crate::decide) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     if !evidence.container_may_run() {
         return ended(evidence, progress, mode);
@@ -32,8 +32,9 @@ pub(in crate::decide) fn started(evidence: &Evidence, progress: &Progress, mode:
 
 /// Decides for an etcd that was started and has ended by itself.
 ///
-/// An etcd ends with success if its member was removed while the peer was slow to answer. Then this start waits for the peer's answer and
-/// decides again about its data. If the start failed instead, Pacemaker would count the failure and stop the resource first.
+/// An etcd ends with success if its member was removed, for example while the peer was slow to answer. In that case this start
+/// waits for the peer's answer, and decides again what to do with its data. A failed start would be worse, because Pacemaker
+/// counts it and stops the resource first.
 fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     let container = evidence.container.known();
     let effects = unstartable::counted(evidence, mode).into_iter().collect();
@@ -54,25 +55,26 @@ fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     Plan { effects, ..evidence.refuse(Refusal::EtcdExited { last_words }) }
 }
 
-/// Begins this start from its first step, because the peer serves without this member.
+/// Begins this start again from its first step, because the peer serves in a cluster that does not list this member.
 fn begin_again(evidence: &Evidence, effects: Vec<Effect>) -> Plan {
     let because = evidence.rule(Rule::PeerServesAndThisDataIsNotIts);
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Returns whether a start has the time to wait longer.
+/// Returns whether a start has time left to wait.
 fn has_time(evidence: &Evidence) -> bool {
     evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms
 }
 
-/// Returns whether the peer is lost, so that it will not send this node data or list it. While this action runs, Pacemaker does not even
-/// fence the peer.
+/// Returns whether the peer is lost, is confirmed down, or has no data. Such a peer will neither list this node nor send it data.
+/// While this action runs, Pacemaker does not even fence a lost peer.
 fn peer_is_lost(evidence: &Evidence) -> bool {
     matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence)
 }
 
-/// Waits for a leader, because etcd answers clients only once it has seen one. A plain start without the peer gets none. Its etcd keeps
-/// running, and the peer's vote comes with the peer's start, which may begin only after this start has ended.
+/// Waits for a leader, because etcd answers clients only once it has had one. A plain start without the peer's vote succeeds
+/// without a leader, after a wait. Its etcd keeps running. The peer votes once it starts, which may happen only after this start
+/// has ended.
 fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
     let waited_ms = progress.in_phase_ms(evidence.elapsed_ms);
     if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(evidence) {
@@ -92,8 +94,9 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
     Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
-/// Returns whether the peer serves without the member that this start launched. The peer has replaced the record from which this start was
-/// decided, for example with that of a restored snapshot, so no member will ever vote for the launched one.
+/// Returns whether the peer serves without the member that this start launched. This start was decided from the peer's record of
+/// that time. The peer has replaced the record since, for example by that of a restored snapshot, and no member will ever vote
+/// for the launched one.
 fn is_left_out(evidence: &Evidence) -> bool {
     let Fact::Known(cib) = &evidence.cib else { return false };
     // An etcd of another cluster at the peer's address has left nothing out.
@@ -107,7 +110,7 @@ fn peer_leads(evidence: &Evidence) -> bool {
     evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
-/// Records what must be known about an etcd that serves, and ends the start.
+/// Records facts about an etcd that serves, on which later decisions rely, and ends the start.
 fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
     if let Some(plan) = await_the_cib(evidence, progress, mode) {
         return plan;
@@ -125,14 +128,14 @@ fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd
     })
 }
 
-/// Ends the start of an etcd that serves while its auth rejects this agent.
+/// Ends the start of an etcd that serves clients while its auth rejects this agent.
 fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Starts(mode));
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))
 }
 
-/// Publishes a voter's claim to run standalone, and waits until the CIB shows it, because other decisions rely on it: see
-/// [`PublishedState::claims`].
+/// Publishes a voter's claim to run standalone, and waits until the CIB shows it: see [`PublishedState::claims`]. Other decisions
+/// rely on the claim.
 fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
     let claim = missing_claim(evidence, etcd)?;
     let effects = settled_config(evidence).into_iter().chain([claim]).collect();
@@ -140,8 +143,8 @@ fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) 
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// Waits for the CIB, which shows this node's claim to run standalone, and what other programs request of this start. No monitor clears
-/// such a request later (`others::runs`), so the start reads the CIB repeatedly as long as it has time.
+/// Waits for a CIB that answers, because it shows this node's claim to run standalone, and requests of other programs to this
+/// start. No monitor clears such a request later (`others::runs`), so the start reads the CIB repeatedly as long as it has time.
 fn await_the_cib(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Option<Plan> {
     (evidence.cib.known().is_none() && has_time(evidence)).then(|| {
         let effects = settled_config(evidence).into_iter().collect();

@@ -13,7 +13,7 @@ use crate::decide::recovery::proof;
 use crate::decide::standing::{Standing, classify};
 use crate::decide::timing::QUICK_FAILURES;
 
-/// Returns the effect that counts the plain start that has just failed, unless it is counted already.
+/// Returns the effect that counts the plain start that has just failed; `None` if it is already counted.
 pub(super) fn counted(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     let container = evidence.container.known().filter(|_| *mode == RunMode::Normally)?;
     let last_at = container.broke_down_at.clone()?;
@@ -28,7 +28,8 @@ pub(in crate::decide) fn forgotten(evidence: &Evidence) -> Option<Effect> {
     evidence.local.failed_starts.as_ref().map(|_| Effect::ForgetFailedStarts)
 }
 
-/// Returns the content of the data dir as far as it is usable: damaged if etcd does not start from it and no node needs it.
+/// Returns the content of the data dir for a start; `None` if it is unknown. Data that was put back to an earlier state is
+/// returned as damaged. So is data from which etcd does not start, if the peer holds all of it.
 pub(super) fn usable_disk(evidence: &Evidence) -> Option<DataDir> {
     let disk = evidence.disk.known()?;
     if is_of_before_it_ran_alone(evidence, disk) {
@@ -41,7 +42,7 @@ pub(super) fn usable_disk(evidence: &Evidence) -> Option<DataDir> {
     Some(given_up.map_or_else(|| disk.clone(), broken))
 }
 
-/// Returns whether the data belongs to no voter although the durable note records that this node ran standalone. Only a voter runs
+/// Returns whether the data is not a voter's although the durable note records that this node ran standalone. Only a voter runs
 /// standalone, so the disk was put back to an earlier state.
 fn is_of_before_it_ran_alone(evidence: &Evidence, disk: &DataDir) -> bool {
     let is_no_voters = matches!(disk, DataDir::Present(history) if !history.is_voter());
@@ -53,7 +54,8 @@ fn broken(failed: &FailedStarts) -> DataDir {
     DataDir::Broken { why: format!("it reads as whole, and etcd failed to start from it {count} times: {last_words}") }
 }
 
-/// Returns whether data from which etcd does not start may be given up, because another node holds all of it; `None` if a fact is unknown.
+/// Returns whether data from which etcd does not start may be given up, because the peer holds all of it; `None` if a fact is
+/// unknown.
 fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     let DataDir::Present(history) = disk else { return None };
     let cib = evidence.cib.known()?;
@@ -65,7 +67,7 @@ fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     Some(may && (learns_from_who_serves(evidence, history) || beside_the_other_voter(evidence, cib, disk)?))
 }
 
-/// Returns whether this node is a learner of a sole voter that serves, from which all its data comes.
+/// Returns whether this node is a learner of a sole voter that serves. All data of such a learner comes from the sole voter.
 fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
     let Some(etcd) = evidence.peer_etcd.known() else { return false };
     let is_listed = etcd.members.iter().any(|member| member.id == history.member_id && member.is_learner);
@@ -77,8 +79,9 @@ fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
         && etcd.has_one_voter()
 }
 
-/// Returns whether this node and the peer have the data of the two voters of one cluster, and no node ran standalone since. Then the peer's
-/// log contains all that the two acknowledged. `None` if this node's own lineage is unknown.
+/// Returns whether this node and the peer have the data of the only two voters of a cluster, and neither has run standalone
+/// since. In that case the peer's log contains every entry that the two acknowledged. `None` if this node's own lineage is
+/// unknown.
 fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Option<bool> {
     let Some(peer) = &cib.peer_record else { return Some(false) };
     let me = PublishedState::of(evidence.boot_id.clone(), disk.clone(), evidence.own_lineage()?);
