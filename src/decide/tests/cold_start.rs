@@ -9,7 +9,8 @@ fn broken() -> DataDir {
     DataDir::Broken { why: "no wal".to_owned() }
 }
 
-/// Returns the result of the table of cold starts on each node: `(node1's, node2's)`.
+/// Returns the result of the table of cold starts on each node, node1's first. `first` is node1's record, and `second` is
+/// node2's.
 fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStart) {
     (answer(first, second, &cluster(true)), answer(second, first, &cluster(false)))
 }

@@ -17,7 +17,7 @@ const EVERY_REQUEST: [Request; 7] = [
     Request::Demote,
 ];
 
-/// Returns a node on which nothing runs yet, while an earlier action's podman is about to start the container.
+/// Returns a node on which nothing runs yet, while the podman of an earlier action is about to start the container.
 fn launching() -> Evidence {
     Evidence { launching: Fact::Known(true), budget_ms: 25_000, ..at_rest() }
 }
@@ -83,8 +83,8 @@ fn who_cannot_tell_whether_something_is_launched_does_not_say_that_nothing_runs(
     assert_eq!(exit(&first(Request::Probe, &unsure)), Some(Exit::Retriable));
 }
 
-/// Asserts that a recorded decision without the fact `launching` gets the same plan when it is replayed, because the agent that recorded it
-/// did not ask for that fact.
+/// Asserts that replaying a recorded decision without the fact `launching` gives the same plan. The agent that recorded the
+/// decision did not ask for that fact.
 #[test]
 fn who_was_not_asked_launches_nothing() {
     let old = Evidence { launching: Fact::NotAsked, ..at_rest() };

@@ -46,8 +46,8 @@ fn nothing_is_announced_or_forced_from_a_database_ahead_of_its_log() {
     assert!(is_refused_as_ahead(&first(Request::Start, &word)));
 }
 
-/// Asserts that no new cluster is forced from data with a database ahead of its log, even if etcd was already stopped for the force. The
-/// agent reads the data only then.
+/// Asserts that no new cluster is forced if the database is ahead of the log, even if etcd was already stopped for the force. The
+/// agent can read the data only after that stop.
 #[test]
 fn what_was_announced_is_not_done_with_a_database_ahead_of_its_log() {
     let forced = |disk: DataDir| {

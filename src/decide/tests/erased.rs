@@ -67,8 +67,8 @@ fn a_record_that_does_not_come_back_is_given_up_after_ten_looks() {
     assert_eq!(last, first(Request::Monitor, &survivor().cib_with(|cib| cib.keeps_own_record = false)));
 }
 
-/// Asserts that a monitor fails if the CIB has lost the record that shows this node's fork (forced new cluster) as called off, because the
-/// peer does not start next to that fork.
+/// Asserts that a monitor fails if the CIB has lost this node's record, which shows that its fork (forced new cluster) was called
+/// off. Without the record, the peer does not start next to that fork.
 #[test]
 fn a_silent_etcd_whose_record_is_gone_beside_its_own_fork_starts_anew() {
     let own_fork = forks(1, &at_rest().me.name);

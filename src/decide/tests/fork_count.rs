@@ -6,9 +6,9 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Request, RunMode};
 
-/// Asserts that an announcement counts one more fork (forced new cluster) only if the last announced fork was carried out. The durable note
-/// names the voter that the force was to remove. The force was not carried out if the note names none, or a voter that this node's data
-/// still lists.
+/// Asserts that an announcement counts one more fork (forced new cluster) only if the last announced fork was carried out. The
+/// durable note names the voter that a fork removes. The fork was not carried out if the note names no voter, or a voter that
+/// this node's data still lists.
 #[test]
 fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     let announces = |without: Option<u64>| {
@@ -29,8 +29,8 @@ fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
     assert_eq!(announces(None), Some((forks(1, "node1"), Some(PEER))));
 }
 
-/// Asserts that, while etcd is silent, an announcement counts one more fork (forced new cluster) if the durable note names a voter to be
-/// removed. The last fork may have been carried out then, because nothing shows whether the data still lists that voter.
+/// Asserts that, while etcd is silent, an announcement counts one more fork (forced new cluster) if the durable note names a
+/// voter to remove. It is unknown whether the data still lists that voter, so the last fork may have been carried out.
 #[test]
 fn a_fork_is_counted_again_while_etcd_is_silent() {
     let announces = |without: Option<u64>| {
@@ -63,8 +63,8 @@ fn a_force_names_the_voter_that_it_removes_first() {
     assert_eq!(force(Some(PEER)).len(), 2, "it is named already");
 }
 
-/// Asserts that the position of data that an operator chose is published before the durable note is written. With the note alone, that data
-/// would be refused.
+/// Asserts that the end of the data that an operator chose is published before the durable note is written. If only the note were
+/// written, the next start would refuse that data.
 #[test]
 fn data_that_a_person_chose_although_it_ends_too_early_is_whole_from_then_on() {
     let behind = at_rest().with_disk(reaching(ME, &[ME], (3, 1_000))).peer_is(PeerNode::Down, PeerAgent::NoHistory);

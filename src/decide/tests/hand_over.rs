@@ -34,7 +34,7 @@ fn healthy() -> Evidence {
     }
 }
 
-/// Returns a healthy pair in which a hand-over has been due for `ready_for_s` seconds.
+/// Returns a healthy pair in which the hand-over `due` has been due for `ready_for_s` seconds.
 fn counting(due: HandOver, ready_for_s: u64) -> Evidence {
     let mut evidence = healthy();
     if let Fact::Known(memory) = &mut evidence.boot_memory {
@@ -70,14 +70,14 @@ fn remembered(plan: &Plan) -> Option<Option<HandOver>> {
     })
 }
 
-/// Returns `evidence` with a change to what the peer's etcd answers.
+/// Returns `evidence` with a change to the state of the peer's etcd.
 fn peer(evidence: Evidence, change: impl FnOnce(&mut Etcd)) -> Evidence {
     let mut answer = follower();
     change(&mut answer);
     Evidence { peer_etcd: Fact::Known(answer), ..evidence }
 }
 
-/// Returns `evidence` with a change to what this node's etcd answers.
+/// Returns `evidence` with a change to the state of this node's etcd.
 fn own(evidence: Evidence, change: impl FnOnce(&mut Etcd)) -> Evidence {
     let mut answer = leader();
     change(&mut answer);
@@ -114,7 +114,8 @@ fn the_lead_goes_back_to_the_primary_once_it_was_well_for_the_delay() {
     assert_eq!(hands_over.because, Reason::Step(because));
 }
 
-/// Asserts for each condition of rules F1 to F3 that leadership stays while the condition fails, and that the delay begins anew afterwards.
+/// Asserts for each condition of rules F1 to F3 that leadership does not move while the condition is not met, and that the delay
+/// then begins again.
 #[test]
 fn whatever_stands_in_the_way_ends_the_delay() {
     for (what, evidence, by) in in_the_way() {
@@ -205,7 +206,7 @@ fn it_lacks_at_most_what_a_learner_may_lack_and_an_unknown_reach_holds_nothing_u
     }
 }
 
-/// Asserts rule F5: the leader tries one hand-over in each delay, and three in all.
+/// Asserts rule F5: the leader makes one attempt after each delay, and three in all.
 #[test]
 fn a_try_counts_before_it_is_made_and_the_third_is_the_last_one() {
     for (tries, follows) in [(0, true), (1, true), (2, true), (3, false), (9, false)] {
@@ -286,7 +287,7 @@ fn a_stop_forgets_it_and_so_does_a_start() {
     assert_eq!(remembered(&first(Request::Start, &ready())), Some(None));
 }
 
-/// Returns each state of a hand-over with the sentence that operators read about it.
+/// Returns each state of a hand-over with the sentence that operators read in that state.
 fn told_situations() -> Vec<(Evidence, &'static str)> {
     let primary = |primary: &str, failback, evidence: Evidence| {
         let leading = Leading { primary: Some(primary.to_owned()), failback, ..leading(None) };

@@ -52,7 +52,7 @@ fn another_clusters_etcd_at_the_peers_address_is_not_joined() {
     assert_eq!(refusal(&first(Request::Start, &blank)), refused);
 }
 
-/// Asserts that an etcd of another cluster at the peer's address counts as absent until the peer has published which data it has.
+/// Asserts that an etcd of another cluster at the peer's address counts as absent until the peer has published its own cluster.
 #[test]
 fn an_etcd_of_another_cluster_is_not_joined_before_the_peer_has_published_its_own() {
     let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
@@ -67,7 +67,7 @@ fn an_etcd_of_another_cluster_is_not_joined_before_the_peer_has_published_its_ow
     assert!(matches!(first(Request::Start, &evidence.both_start()).effects[0], Effect::AddLearner { .. }));
 }
 
-/// Asserts that a member that waits for its leader is not stopped because an etcd of another cluster answers at the peer's address.
+/// Asserts that an etcd of another cluster at the peer's address does not make the agent stop a member that waits for its leader.
 #[test]
 fn an_etcd_of_another_cluster_leaves_no_member_out() {
     let started = at_rest().with_disk(history(ME, &[ME, PEER], &[])).running(Fact::Unknown("no leader yet".to_owned()));
@@ -100,8 +100,8 @@ fn a_cluster_of_one_node_is_held_to_what_the_cib_records() {
     assert!(matches!(refused, Refusal::NoProofThatPeerDidNotGoOn { .. }), "{refused:?}");
 }
 
-/// Asserts that a record contains a member's request to be removed only if the member votes and has no leader, because a member with a
-/// leader is listed.
+/// Asserts that a record shows a member's request to be removed only for a voter without a leader. A member with a leader is
+/// still listed.
 #[test]
 fn the_record_of_a_voter_has_that_it_asked_to_be_removed() {
     let evidence = |disk: DataDir| Evidence { note: asked_to_be_removed(), ..at_rest().with_disk(disk) };
@@ -116,7 +116,8 @@ fn the_record_of_a_voter_has_that_it_asked_to_be_removed() {
     assert_eq!((lives(None), lives(Some(PEER))), (Some(true), Some(false)));
 }
 
-/// Asserts that both nodes compute the same refusal from both records, whatever else the CIB contains.
+/// Asserts that two nodes with data of one member both refuse to start. Both compute the same refusal from the two records,
+/// whatever else the CIB contains.
 #[test]
 fn two_records_of_one_member_start_on_neither_node() {
     let copied = ColdStart::Refuse(Refusal::CopiedDisk { member: PEER });

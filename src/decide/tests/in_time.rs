@@ -10,7 +10,7 @@ use crate::decide::reason::{Reason, Refusal, Wait};
 /// Milliseconds that a monitor with a time-out of 25 s may use.
 const BUDGET_MS: u64 = 23_000;
 
-/// Returns a voter of two with a fenced peer, within a monitor's time.
+/// Returns a voter of two with a fenced peer, in an action that has a monitor's time.
 fn survivor() -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     Evidence { budget_ms: BUDGET_MS, ..voter.peer_is(PeerNode::Down, PeerAgent::NoHistory) }
@@ -24,7 +24,7 @@ fn announced() -> Progress {
     Progress::enter(Phase::Announced, 0)
 }
 
-/// Returns the survivor with its etcd stopped, before the force.
+/// Returns the survivor after its etcd was stopped, before the force.
 fn stopped() -> Evidence {
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..survivor().at_the_barrier() };
     Evidence { own_etcd: Fact::Absent, ..stopped }
@@ -126,8 +126,8 @@ fn a_monitor_whose_time_is_over_leaves_what_it_launched_to_the_next_one() {
     assert_eq!(out_of_time(Request::Monitor, &survivor(), &stops), None, "nothing runs");
 }
 
-/// Asserts that a monitor that runs out of time does not fail while etcd serves. On a machine where one observation takes seconds,
-/// Pacemaker would otherwise restart etcd because a learner is not promoted yet.
+/// Asserts that a monitor that runs out of time does not fail while etcd serves. If it failed on a machine where one observation
+/// takes seconds, Pacemaker would restart etcd only because a learner is not promoted yet.
 #[test]
 fn a_monitor_whose_time_is_over_does_not_fail_beside_an_etcd_that_answers() {
     let leader = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
@@ -192,8 +192,8 @@ fn a_notification_after_which_nothing_is_done_says_why() {
     }
 }
 
-/// Asserts that a monitor waits for a restart by OpenShift's certificate watcher, which sets `restart_no_leave` and restarts the container
-/// itself.
+/// Asserts that a monitor waits for a restart by OpenShift's certificate watcher. The watcher sets `restart_no_leave`, and
+/// restarts the container itself.
 #[test]
 fn a_monitor_that_meets_a_restart_behind_pacemaker_waits_for_its_end() {
     let gap = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..survivor() };
@@ -208,8 +208,8 @@ fn a_monitor_that_meets_a_restart_behind_pacemaker_waits_for_its_end() {
     assert_eq!(exit(&first(Request::Probe, &short)), Some(Exit::NotRunning), "a probe answers what is");
 }
 
-/// Asserts that the reason names the command to type if the peer stopped in a restart and its second half was dropped, for example by a
-/// standby. Then nothing on the peer gives up its claim to run standalone.
+/// Asserts that the reason names a command to type if the peer stopped as the first half of a restart that has no second half,
+/// for example because of a standby. After such a stop, no action on the peer gives up its claim to run standalone.
 #[test]
 fn a_peer_that_stopped_half_way_through_a_restart_is_named_with_what_to_type() {
     let claims = PublishedState { claims: true, ..record(history(PEER, &[ME, PEER], &[])) };

@@ -38,7 +38,7 @@ fn asked() -> LoneBoot {
     }
 }
 
-/// Returns node1, which ran standalone, after both machines lost power and only node1 came back.
+/// Returns node1, the sole voter, after both machines lost power and only node1 came back.
 pub(super) fn sole_voter_alone() -> Evidence {
     let note = DurableState { lineage: forks(1, "node1"), of: Some(mine()), ..DurableState::default() };
     let mut evidence = at_rest().with_disk(history(ME, &[ME], &[])).cib_with(|cib| {
@@ -110,7 +110,7 @@ fn unknown<T>() -> Fact<T> {
     Fact::Unknown("no answer".to_owned())
 }
 
-/// Returns one row for each way in which rule L1 fails.
+/// Returns a row for each way in which rule L1 is not met.
 fn l1() -> Vec<(&'static str, Evidence)> {
     let running = Container { running: true, ..Container::default() };
     vec![
@@ -287,7 +287,7 @@ fn quorum_ends_it_whatever_else_is_known() {
     assert_eq!((plan.effects.as_slice(), exit(&plan)), ([].as_slice(), Some(Exit::Success)));
 }
 
-/// Asserts that a node that may boot alone starts plainly by the rules of a start, which force and wipe nothing.
+/// Asserts that a node that may boot alone starts plainly, by the usual rules of a start, which force and wipe nothing.
 #[test]
 fn the_node_that_boots_alone_is_started_as_a_sole_voter() {
     let evidence = sole_voter_alone().peer_is(PeerNode::Down, PeerAgent::NoHistory);

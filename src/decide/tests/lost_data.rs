@@ -7,8 +7,8 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 
-/// Returns a node with an etcd that has had no leader in this boot, while the peer has come back without data. The node published
-/// `published` at its last start.
+/// Returns a node with an etcd that has had no leader in this boot. Its peer has come back without data. `published` is the data
+/// in the record that this node published at its last start.
 fn waiting(published: DataDir) -> Evidence {
     let own_etcd = Fact::Unknown("no answer without a leader".to_owned());
     let waiting = at_rest().running(own_etcd).with_peer_record(DataDir::Blank);

@@ -51,7 +51,8 @@ fn one_of_two_voters_may_be_stopped() {
     assert_eq!(may_stop(&two_voters()), Answer::Yes);
 }
 
-/// Asserts that for a peer that publishes no claim to run standalone, as the shell agent does not, its etcd's answers alone decide.
+/// Asserts that if the peer publishes no claim to run standalone, only the answers of its etcd decide. The shell agent publishes
+/// none.
 #[test]
 fn an_agent_that_publishes_nothing_is_taken_at_its_etcds_word() {
     assert_eq!(may_stop(&Outlook { peer_claims: Fact::Absent, ..two_voters() }), Answer::Yes);

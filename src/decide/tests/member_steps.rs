@@ -49,7 +49,7 @@ fn a_node_may_be_stopped_where_a_majority_of_healthy_others_stays() {
     assert_eq!(may_stop_among(&healthy(2), 2), Answer::No(vec![gone]));
 }
 
-/// Applies a step to the member list as etcd does. New members start and catch up at once.
+/// Applies a step to the member list as etcd would. New members start and catch up at once.
 fn apply(membership: &mut Membership, step: &MemberStep) {
     match step {
         MemberStep::AddLearner(new) => {
@@ -68,7 +68,8 @@ fn apply(membership: &mut Membership, step: &MemberStep) {
     }
 }
 
-/// Returns the steps of the change `wish`, each decided from a new observation, or the rule that forbids the next one.
+/// Returns the steps of the change `wish`, each decided from a new observation. If a rule forbids a step, the rule is the last
+/// row.
 fn steps(mut membership: Membership, wish: &Wish, words: &Words) -> Vec<String> {
     let mut steps = Vec::new();
     loop {
@@ -112,7 +113,8 @@ fn a_replacement_votes_before_a_healthy_one_goes_and_a_dead_one_goes_before_it_i
     }
 }
 
-/// Asserts that two dead members are replaced in turn: no replacement is listed while the other dead member is.
+/// Asserts that two dead members are replaced one after the other. While one of them is still listed, no replacement for the
+/// other is listed.
 #[test]
 fn two_dead_ones_are_replaced_one_after_the_other() {
     let mut lost = healthy(5);
@@ -134,7 +136,7 @@ fn who_dies_while_its_replacement_learns_stays_until_that_could_vote() {
     assert_eq!(steps(membership, &replace, &Words::default()), ["remove 3", "promote 9"]);
 }
 
-/// Asserts that a voter of unknown health stays longest, because it may be the one that keeps the majority.
+/// Asserts that a voter of unknown health is removed last, because it may be needed for the majority.
 #[test]
 fn a_silent_one_stays_until_its_replacement_votes() {
     let mut membership = healthy(3);
@@ -143,7 +145,7 @@ fn a_silent_one_stays_until_its_replacement_votes() {
     assert_eq!(steps(membership, &replace, &Words::default()), ["add", "promote 9", "M12"]);
 }
 
-/// Asserts that a replacement cannot have a dead member's address while that member is listed.
+/// Asserts that a replacement may not use a dead member's address while the dead member is listed.
 #[test]
 fn a_replacement_has_an_address_of_its_own() {
     let mut membership = healthy(3);

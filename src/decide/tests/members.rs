@@ -27,7 +27,7 @@ pub(super) fn learner() -> Member {
     Member { is_learner: true, knows_the_list: None, ..voter(LEARNER) }
 }
 
-/// Returns `count` healthy voters, with ids from 1, as many as are wanted. Voter 1 leads.
+/// Returns `count` healthy voters with the ids from 1 to `count`. The cluster is to have as many voters, and voter 1 leads.
 pub(super) fn healthy(count: usize) -> Membership {
     let ids = 1..=u64::try_from(count).unwrap();
     Membership {
@@ -52,11 +52,16 @@ pub(super) fn silent() -> Health {
     Health::Unknown("its certificate has ended".to_owned())
 }
 
-/// Row of the table: its name, the difference from a healthy cluster, the step for the last voter's id, and the orders given with the step.
-/// For one to five voters it has the rule that refuses the step; the text is empty if the step is allowed.
+/// Row of the table, with these columns:
+///
+/// - its name,
+/// - a change to a healthy cluster,
+/// - the step, made from the last voter's id,
+/// - the orders that are given with the step, made from the same id,
+/// - for one to five voters, the rule that refuses the step, or an empty text if the step is allowed.
 type Row = (&'static str, fn(&mut Membership), fn(u64) -> MemberStep, fn(u64) -> Said, [&'static str; VOTERS]);
 
-/// Orders given with a step: the member that is replaced, and an operator's confirmation.
+/// Orders that are given with a step: the member that the step replaces, and the member that an operator's confirmation names.
 #[derive(Default)]
 struct Said {
     replaced: Option<u64>,
@@ -156,8 +161,8 @@ fn rows() -> Vec<Row> {
     [rows_of_what_is_added(), rows_of_learners(), rows_of_who_goes()].concat()
 }
 
-/// Asserts that a third voter is added only once both nodes vote. Next to a single voting node it would be the second of two voters, and no
-/// agent restarts it.
+/// Asserts that a third voter is added only once both nodes vote. Next to a single voting node, the third voter would be the
+/// second of two voters, and no agent restarts it.
 #[test]
 fn a_third_voter_comes_to_a_whole_pair() {
     let pair = |voters: usize| {
@@ -396,10 +401,12 @@ fn each_rule_allows_and_refuses_for_one_to_five_voters() {
     }
 }
 
-/// Row: its name, the difference from a pair with a third voter and a dead node, and the result for that node's removal.
+/// Row with three columns: its name, a change to a pair that has a third voter and a dead node, and the result for the dead
+/// node's removal.
 type Removal = (&'static str, fn(&mut Membership), Option<Result<(), &'static str>>);
 
-/// Asserts that the dead one of three voters is removed before its replacement is listed, because the other two are a majority.
+/// Asserts that a dead one of three voters may be removed before its replacement is listed, if the other two live and are a
+/// majority.
 #[test]
 fn a_dead_node_of_a_pair_is_removed_by_the_other_one_and_the_third_voter() {
     let dead_node2 = || {

@@ -148,8 +148,8 @@ fn a_fork_that_the_cib_has_lost_is_told_anew_by_who_knows_it() {
     }
 }
 
-/// Asserts that one action publishes a new voter's claim to run standalone and stores for this boot that it votes. In between, the loss of
-/// the leader would need an operator.
+/// Asserts that one action publishes a new voter's claim to run standalone, and also stores for this boot that it votes. If the
+/// leader were lost between the two steps, the cluster would need an operator.
 #[test]
 fn a_new_voter_claims_and_remembers_in_one_action() {
     let mut promoted = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
@@ -170,8 +170,8 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
     }
 }
 
-/// Asserts that the agent stores for this boot that a new voter votes only once the voter has its leader's entries. Between the entry of
-/// the promotion and its application, the leader acknowledges writes alone.
+/// Asserts that the agent stores that a new voter votes only once the voter has its leader's entries. The leader acknowledges
+/// writes alone between the entry that promotes the voter and the application of that entry.
 #[test]
 fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     let claim = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
@@ -189,8 +189,8 @@ fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some())));
 }
 
-/// Asserts that one unanswered query of the CIB does not clear [`BootState::voter`]. Without a stored voter, a loss of the leader would
-/// need an operator.
+/// Asserts that one unanswered query of the CIB does not clear [`BootState::voter`]. Without the stored voter, a loss of the
+/// leader would need an operator.
 #[test]
 fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
@@ -220,7 +220,7 @@ fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
     );
 }
 
-/// Asserts that the agent reduces Pacemaker's failure counts. Pacemaker forgets no failure by itself, and bans etcd from a node at
+/// Asserts that the agent reduces Pacemaker's fail counts. Pacemaker forgets no failure by itself, and bans etcd from a node at
 /// `migration-threshold`.
 #[test]
 fn failures_never_add_up_to_a_ban() {
@@ -244,8 +244,8 @@ fn failures_never_add_up_to_a_ban() {
     assert_eq!(set(&first(Request::Start, &refused)), [("start_0".to_owned(), 8)]);
 }
 
-/// Asserts that a serving node's failed starts are reduced so far that three more can be counted: three starts in vain give up the claim to
-/// run standalone.
+/// Asserts that on a serving node, the count of failed starts is reduced so far that three more failures can be counted. After
+/// three failed starts, a node gives up its claim to run standalone.
 #[test]
 fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
     let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
@@ -266,8 +266,8 @@ fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
     assert_eq!(first(Request::Monitor, &settled).effects, []);
 }
 
-/// Asserts that a probe publishes a running learner's record again after Pacemaker came back in the same boot, because its sole voter may
-/// wait for that record.
+/// Asserts that a probe publishes a running learner's record again after Pacemaker came back in the same boot. The sole voter
+/// that the learner follows may wait for that record.
 #[test]
 fn a_probe_beside_a_running_learner_says_again_that_it_joins() {
     let mut learner = at_rest().running(Fact::Unknown("no leader".to_owned()));

@@ -65,8 +65,8 @@ fn a_sole_voter_does_not_start_beside_a_history_of_its_peers_own() {
     assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
 }
 
-/// Asserts that a voter of two corrects its own attribute if that has a fork (forced new cluster) of equal count by the other node. Two
-/// voters with a leader have one history, and the durable note has its fork.
+/// Asserts that a voter of two corrects its own attribute if the attribute names the other node's fork (forced new cluster) with
+/// the same number. Two voters with a leader have one history, and the durable note has the fork of that history.
 #[test]
 fn a_voter_of_two_publishes_the_lineage_that_was_settled() {
     let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
@@ -117,8 +117,8 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     }
 }
 
-/// Asserts that a sole voter starts next to a peer that has recorded a fork (forced new cluster) with the same count as its own, if the
-/// peer never carried its fork out.
+/// Asserts that a sole voter starts next to a peer that recorded a fork (forced new cluster) with the same number as the sole
+/// voter's, but never carried it out.
 #[test]
 fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
     let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };
@@ -165,8 +165,8 @@ fn as_many_forks_by_another_node_are_another_history() {
     assert_eq!(run_mode(&knows("node2")), None);
 }
 
-/// Asserts that any action publishes a fork (forced new cluster) that only the peer's record contains. When two CIBs met, the one that won
-/// had not received the fork.
+/// Asserts that a probe, a start and a monitor publish a fork (forced new cluster) that only the peer's record contains. The CIB
+/// may lack the fork after a merge of two partitions.
 #[test]
 fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     let kept = Effect::PublishPeerLineage(forks(1, "node2"));
@@ -191,8 +191,8 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
 }
 
-/// Asserts that a probe publishes the fork (forced new cluster) of an etcd that ran standalone and has no leader yet, after Pacemaker came
-/// back next to it. The peer may start once the probe has ended.
+/// Asserts that a probe publishes the fork (forced new cluster) of an etcd that ran standalone, after Pacemaker came back next to
+/// it. The etcd has no leader yet, and the peer may start once the probe has ended.
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));

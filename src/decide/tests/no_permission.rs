@@ -7,7 +7,7 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, OnFailure, Phase, Request, RunMode};
 use crate::decide::reason::{Health, Reason, Refusal};
 
-/// Returns a voter of two that rejects this agent, because etcd's auth was switched on while it served.
+/// Returns a voter of two with an etcd that rejects this agent, because its auth was switched on while it served.
 fn refusing(leaderless: bool) -> Evidence {
     let said = Fact::Unknown("etcdserver: user name not found".to_owned());
     let refuses = NoPermission { user: Some("etcd-node1".to_owned()), leaderless };

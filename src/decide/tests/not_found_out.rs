@@ -34,8 +34,8 @@ fn waits(plan: &Plan) -> bool {
     plan.effects.is_empty() && exit(plan).is_none()
 }
 
-/// Asserts that a stop without the CIB waits for it. The stop in a restart keeps the claim to run standalone, because the start after it
-/// continues a recovery by that claim.
+/// Asserts that a stop waits for a CIB that does not answer. If the wait ends in vain, the stop of a restart keeps the claim to
+/// run standalone, because the following start needs the claim to continue a recovery. Any other stop gives it up.
 #[test]
 fn a_stop_that_cannot_read_the_cib_looks_again_and_gives_up_no_claim_in_a_restart() {
     let stopped = || at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
@@ -65,8 +65,8 @@ fn neither_a_probe_nor_a_start_that_waits_gives_a_claim_up_unread() {
     assert!(matches!(plan.because, Reason::Waiting(Wait::WayToBeFree { .. })) && plan.effects.is_empty(), "{plan:?}");
 }
 
-/// Asserts that a stop without readable data gives up the claim to run standalone in the CIB as well as in the `BootState`, because the
-/// peer waits for that.
+/// Asserts that a stop that cannot read its data gives up the claim to run standalone in the CIB as well as in the `BootState`.
+/// The peer waits until the CIB shows that.
 #[test]
 fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     let stopped = at_rest().seen_voting().notified(Moment::Outside, Operation::None, &[], &["node1"]);
@@ -76,7 +76,8 @@ fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     assert_eq!((remembers(&plan), claims(&plan)), (Some(false), Some(false)), "{plan:?}");
 }
 
-/// Asserts that no learner is removed as unknown while the CIB cannot be read, because the CIB names the third voter.
+/// Asserts that no learner is removed as unknown while the CIB cannot be read, because only the CIB shows whether the learner is
+/// the third voter.
 #[test]
 fn no_learner_is_a_stranger_where_the_cib_is_not_read() {
     let mut alone = etcd(ME, Some(ME), &[ME], &[7]);
@@ -91,8 +92,8 @@ fn no_learner_is_a_stranger_where_the_cib_is_not_read() {
     assert!(!removes(&plan) && exit(&plan) == Some(Exit::Success), "{plan:?}");
 }
 
-/// Asserts that a start waits for the CIB, which may show a request of another program to this start. If the start does not clear the
-/// request, monitors leave it as it is, and the next stop follows it.
+/// Asserts that a start waits for the CIB, which may show a request of another program to this start. If the start does not clear
+/// the request, no monitor clears it, and the next stop follows it wrongly.
 #[test]
 fn a_start_does_not_succeed_before_it_has_read_the_cib() {
     let served = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
@@ -105,8 +106,8 @@ fn a_start_does_not_succeed_before_it_has_read_the_cib() {
     assert_eq!(exit(&first(Request::Start, &cib_unread(late))), Some(Exit::Success));
 }
 
-/// Asserts that a monitor without the CIB waits for a possible restart by another program, while one with the CIB reports the ended etcd at
-/// once.
+/// Asserts that a monitor without the CIB waits after etcd has ended, because another program may be restarting it. A monitor
+/// with the CIB reports the end at once.
 #[test]
 fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     let gap = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..at_rest().seen_voting() };
@@ -117,8 +118,8 @@ fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     assert_eq!(exit(&first(Request::Monitor, &unread.after(16_000))), Some(Exit::NotRunning));
 }
 
-/// Asserts that an etcd with late answers is not stopped after the peer's clean stop. In such a stop the peer has normally left the member
-/// list, so that no vote is missing.
+/// Asserts that after the peer's clean stop, an etcd that answers late is not stopped. In such a stop the peer normally leaves
+/// the member list, so this etcd needs no other vote.
 #[test]
 fn an_etcd_that_may_serve_alone_is_not_stopped_for_answers_that_are_late() {
     let announced = Progress::enter(Phase::Announced, 0);

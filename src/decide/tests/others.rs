@@ -101,8 +101,8 @@ fn a_leave_is_announced_before_it_is_done() {
     assert!(lock.is_some() && lock < leave, "{plan:?}");
 }
 
-/// Asserts that a stop with `restart_no_leave` does not leave the member list, and keeps the claim to run standalone. OpenShift restarts
-/// the two members in turn so that they read a new CA bundle.
+/// Asserts that a stop with `restart_no_leave` keeps the member in the member list, and keeps the claim to run standalone.
+/// OpenShift restarts the two members one after the other so that they read a new CA bundle.
 #[test]
 fn restart_no_leave_is_half_of_a_restart() {
     let evidence = stops_beside_a_voter().cib_with(|cib| cib.others.restart_no_leave = true);
@@ -115,8 +115,8 @@ fn restart_no_leave_is_half_of_a_restart() {
     assert!(claims, "the peer waits for our return: {plan:?}");
 }
 
-/// Asserts that `restart_no_leave` has no effect on a start if a ban left it behind: the peer has run standalone since, and its member list
-/// counts.
+/// Asserts that a `restart_no_leave` that a ban left set has no effect on the next start. The peer has run standalone since, and
+/// its member list counts.
 #[test]
 fn a_stale_restart_flag_bypasses_nothing() {
     let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
@@ -138,8 +138,8 @@ fn a_stale_removal_lock_decides_nothing() {
     assert_eq!(plan.because, Reason::Rule { rule: Rule::TwoPlainStarts, peer: "node2".to_owned() });
 }
 
-/// Asserts that `force_new_cluster` gives up a peer that OpenShift's etcd operator replaced: the old node is gone, and the new one was
-/// never seen.
+/// Asserts that `force_new_cluster` gives up a peer that OpenShift's etcd operator replaced. The old node is gone, and the new
+/// one was never in the cluster.
 #[test]
 fn a_replaced_peer_is_given_up_where_others_say_so() {
     let lost = || at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory);
@@ -154,7 +154,8 @@ fn a_replaced_peer_is_given_up_where_others_say_so() {
     assert_eq!(first(Request::Start, &off).because, plan.because, "a claim counts where the peer is confirmed off");
 }
 
-/// Asserts that an outdated `force_new_cluster` is cleared while there are two voters, and gives up nothing that the peer wrote.
+/// Asserts that an outdated `force_new_cluster` is cleared while there are two voters, and that no write of the peer is given up
+/// because of it.
 #[test]
 fn a_stale_wish_to_force_is_taken_back_and_gives_nothing_up() {
     let running = forced_on_me(serving());
@@ -181,7 +182,8 @@ fn the_announced_force_that_others_asked_for_is_carried_out() {
     assert!(plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster)), "{plan:?}");
 }
 
-/// Asserts that `force_new_cluster` forces nothing if the peer that it gives up had only rebooted, because its data or its etcd is there.
+/// Asserts that `force_new_cluster` forces nothing if the peer to be given up had only rebooted, and its data or its etcd is
+/// back.
 #[test]
 fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
     let back = || forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[]))).both_start();
@@ -199,8 +201,8 @@ fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
     assert!(matches!(plan.effects.as_slice(), [Effect::AddLearner { .. }, ..]), "{plan:?}");
 }
 
-/// Asserts the result on both nodes after OpenShift's restore script has put a snapshot on one of them. That node is then the only voter of
-/// a new cluster, and has no durable note.
+/// Asserts the plan of each node after OpenShift's restore script has put a snapshot on one of them. That node is then the only
+/// voter of a new cluster, and has no durable note.
 #[test]
 fn a_restored_snapshot_counts_on_both_sides() {
     let restored = DataDir::Present(History {
@@ -221,7 +223,8 @@ fn a_restored_snapshot_counts_on_both_sides() {
     assert_eq!(plan.because, Reason::Waiting(Wait::PeerToServe { peer: "node2".to_owned() }));
 }
 
-/// Asserts that a start begins again if the peer published restored data after this node had decided from the peer's former record.
+/// Asserts that a start begins again if the peer has published restored data since this start was decided from the peer's former
+/// record.
 #[test]
 fn a_start_that_was_decided_from_a_stale_record_begins_again() {
     let started = at_rest().with_disk(history(ME, &[ME, PEER], &[])).running(Fact::Unknown("no leader yet".to_owned()));
@@ -246,7 +249,8 @@ fn a_start_waits_until_the_static_pod_is_gone_and_says_meanwhile_what_is_here() 
     assert_eq!(exit(&first(Request::Probe, &evidence)), Some(Exit::NotRunning), "kubelet's etcd is not ours");
 }
 
-/// Asserts that a start which waited long for kubelet's etcd still publishes what that etcd left, instead of failing at once.
+/// Asserts that a start that waited long for the end of kubelet's etcd still publishes the data that this etcd left, and does not
+/// fail at once.
 #[test]
 fn what_a_static_pod_leaves_is_published_however_long_it_ran() {
     let mut evidence = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[]));
@@ -308,7 +312,7 @@ fn a_learner_of_a_node_that_left_the_map_is_removed() {
     assert!(matches!(first(Request::Monitor, &voter).effects.as_slice(), [Effect::RemoveMember { id: PEER, .. }]));
 }
 
-/// Asserts that a failed check fails the monitor after a wait, unless etcd needs a recovery.
+/// Asserts that a failed check fails the monitor after a wait, but not if etcd needs a recovery.
 #[test]
 fn a_check_that_was_asked_for_fails_the_monitor() {
     let mut evidence = serving();
@@ -328,8 +332,8 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
     assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), Some(Exit::Success), "another plan that waits");
 }
 
-/// Asserts that `force_new_cluster` does not give up a peer that publishes itself as the sole voter. The peer's etcd removed this member
-/// without a forced new cluster, so the peer has writes that exist nowhere else.
+/// Asserts that `force_new_cluster` does not give up a peer that publishes itself as the sole voter. The peer's etcd has removed
+/// this member without a forced new cluster, so it has writes that exist nowhere else.
 #[test]
 fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() {
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..at_rest().at_the_barrier() };

@@ -14,8 +14,8 @@ fn leading(leaderless_for_s: Option<u64>) -> Leading {
     Leading { primary, delay_s: 60, patience_s: PATIENCE_S, leaderless_for_s, boot_s: 1_000, ..Leading::default() }
 }
 
-/// Returns a pair with a partition of etcd's network, in which node1 has had no leader for `leaderless_for_s` seconds. `claims` sets or
-/// clears its claim to run standalone in its record, and the voter in its `BootState`.
+/// Returns a pair with a partition of etcd's network, in which node1 has had no leader for `leaderless_for_s` seconds. `claims`
+/// is whether node1 has a claim to run standalone in its record, and a voter in its `BootState`.
 fn parted_since(leaderless_for_s: Option<u64>, claims: bool) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let mut evidence = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| {
@@ -76,7 +76,8 @@ fn the_claim_goes_from_the_cib_and_from_memory_before_the_monitor_fails() {
     assert_eq!((late.effects, late.next), (Vec::new(), Next::Exit(Exit::Success)));
 }
 
-/// Asserts that a silent etcd yields too, because from etcd 3.5 on it answers nothing until it has had a leader since its start.
+/// Asserts that an etcd that does not answer yields too. From etcd 3.5 on, an etcd answers nothing until it has had a leader
+/// since its start.
 #[test]
 fn an_etcd_that_is_silent_without_a_leader_yields_too() {
     let silent = |evidence: Evidence| Evidence { own_etcd: Fact::Unknown("no leader".to_owned()), ..evidence };
@@ -91,7 +92,7 @@ fn an_etcd_that_is_silent_without_a_leader_yields_too() {
     assert!(matches!(&dead.because, Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { .. }, .. }));
 }
 
-/// Asserts for each condition of rules Y1 to Y4 that neither node yields while the condition fails.
+/// Asserts for each condition of rules Y1 to Y4 that neither node yields while the condition is not met.
 #[test]
 fn whatever_is_missing_has_both_wait() {
     let peer_etcd = |leader| Fact::Known(etcd(PEER, leader, &[ME, PEER], &[]));
@@ -138,8 +139,8 @@ fn only_a_monitor_yields() {
     }
 }
 
-/// Asserts that the time without a leader is not stored if the [`BootState`] cannot be read. Writing a new one could delete the record that
-/// this member votes.
+/// Asserts that the time without a leader is not stored while the [`BootState`] cannot be read. A new file could replace one that
+/// records that this member votes.
 #[test]
 fn nothing_is_counted_over_a_memory_that_cannot_be_read() {
     let unread = Evidence { boot_memory: Fact::Unknown("an I/O error".to_owned()), ..parted_since(None, true) };
@@ -165,7 +166,8 @@ fn what_is_counted_ends_with_a_leader_and_with_a_stop_for_good() {
     assert_eq!(remembered(&stopped(&[])), Some(None));
 }
 
-/// Asserts that the stop of a node that has yielded publishes no claim to run standalone, even if Pacemaker begins a restart.
+/// Asserts that the stop of a node that has yielded publishes no claim to run standalone, even if the stop belongs to a restart
+/// by Pacemaker.
 #[test]
 fn the_stop_of_a_restart_does_not_bring_the_claim_back() {
     let stopped = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..parted_since(Some(PATIENCE_S), false) };
@@ -177,8 +179,8 @@ fn the_stop_of_a_restart_does_not_bring_the_claim_back() {
     }
 }
 
-/// Asserts that the primary begins to run standalone by a restart once node1 has yielded and is stopped. No vote proxy votes for node1,
-/// because its machine is on.
+/// Asserts that the primary comes to run standalone by a restart of etcd once node1 has yielded and is stopped. No vote proxy
+/// casts node1's vote, because node1's machine is on.
 #[test]
 fn the_primary_runs_standalone_by_a_restart() {
     let primary = |claims: bool, agent: PeerAgent| {
@@ -199,8 +201,8 @@ fn the_primary_runs_standalone_by_a_restart() {
     }
 }
 
-/// Asserts that a node that yielded waits at its start for the primary, which has since forced a new cluster that the node's data does not
-/// know.
+/// Asserts that a node that yielded waits at its start until it reaches the primary. The primary has forced a new cluster that
+/// the node's data does not know.
 #[test]
 fn a_node_that_yielded_starts_once_it_reaches_the_primary() {
     let at_start = |lineage: Lineage, voters: &[u64]| {

@@ -6,8 +6,8 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Phase, Progress, Request, RunMode};
 
-/// Asserts that no new cluster is forced if the stopped peer published more committed entries than this node has. etcd died here, and an
-/// operator put older data in its place.
+/// Asserts that no new cluster is forced from this node's data if the stopped peer published more committed entries. In this case
+/// etcd died here, and an operator put older data in its place.
 #[test]
 fn a_voter_whose_peer_has_more_as_committed_does_not_run_standalone() {
     let at_the_barrier = |mine: u64, theirs: u64, gave_up: bool| {
@@ -27,8 +27,9 @@ fn a_voter_whose_peer_has_more_as_committed_does_not_run_standalone() {
     assert_eq!(runs(&at_the_barrier(1_000, 1_001, true)), Some(RunMode::ForceNewCluster));
 }
 
-/// Asserts that an uncommitted entry that only the peer has counts as committed if etcd on this node had died, because this node's data may
-/// have been replaced since. If etcd ended in a stop, the entry does not count: the peer may never have sent it.
+/// Asserts that an uncommitted entry that only the peer has counts as committed if etcd died on this node. This node's data may
+/// have been replaced since the death. If etcd was stopped, such an entry does not count, because this node's etcd may never have
+/// received it.
 #[test]
 fn behind_a_dead_etcd_an_entry_that_only_the_stopped_peer_has_counts_as_committed() {
     let longer = match reaching(PEER, &[ME, PEER], (3, 1_000)) {

@@ -7,7 +7,7 @@ use crate::decide::plan::{Effect, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 use crate::decide::start::cold_start::{Chosen, Cluster, ColdStart, answer};
 
-/// Returns the data of a member that ends at `(term, index)`, with every entry known as committed.
+/// Returns the data of the member `me`, with a log that ends at `(term, index)` and is committed to its end.
 pub(super) fn reaching(me: u64, voters: &[u64], (term, index): (u64, u64)) -> DataDir {
     match history(me, voters, &[]) {
         DataDir::Present(history) => {
@@ -48,12 +48,12 @@ pub(super) fn runs(plan: &Plan) -> Option<RunMode> {
     })
 }
 
-/// Returns the owner of a member's data on a node.
+/// Returns the identity of a member's data on a node.
 pub(super) fn owner(member_id: u64, node: &str) -> DataOwner {
     DataOwner { cluster_id: CLUSTER, member_id, node: node.to_owned() }
 }
 
-/// Asserts that both nodes refuse to start if node1's data was put back to a state in which it was the only voter.
+/// Asserts that both nodes refuse to start if node1's data was put back to a time at which node1 was the only voter.
 #[test]
 fn a_sole_voter_whose_peer_knows_more_was_put_back_and_both_nodes_refuse() {
     let (sole, voter) = (reaching(ME, &[ME], (3, 1_000)), reaching(PEER, &[ME, PEER], (9, 1_000_000)));
@@ -69,8 +69,8 @@ fn a_sole_voter_whose_peer_knows_more_was_put_back_and_both_nodes_refuse() {
     }
 }
 
-/// Asserts that a peer that has left, or is a learner, proves that the sole voter's disk was put back if the peer knows entries as
-/// committed that the sole voter lacks.
+/// Asserts that the data of a peer that is a learner or has left proves that the sole voter's disk was put back. It does if it
+/// has committed entries that the sole voter lacks.
 #[test]
 fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -92,7 +92,8 @@ fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
     }
 }
 
-/// Asserts that uncommitted entries prove nothing, because a follower may have entries that its leader has not written to disk yet.
+/// Asserts that uncommitted entries prove nothing, because a follower may have entries that its leader has not yet written to
+/// disk.
 #[test]
 fn entries_that_were_never_committed_prove_nothing() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -113,7 +114,8 @@ fn entries_that_were_never_committed_prove_nothing() {
     }
 }
 
-/// Asserts that a former voter's later term proves that the sole voter's disk was put back, even with fewer entries.
+/// Asserts that a former voter's later term proves that the sole voter's disk was put back, even if the former voter has fewer
+/// entries.
 #[test]
 fn a_former_voter_of_a_later_term_is_proof() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -134,8 +136,8 @@ fn an_operator_chooses_and_what_was_chosen_once_is_not_asked_again() {
     assert!(matches!(answer(&voter, &chosen, &cluster(Chosen::Nobody)), ColdStart::FollowThePeer(_)));
 }
 
-/// Asserts that a node with an etcd without a leader begins a recovery once an operator has chosen its data. Before that it waits, because
-/// its peer refuses to start.
+/// Asserts that a node with a leaderless etcd begins a recovery once an operator has chosen its data. Before the choice it waits,
+/// because its peer refuses to start.
 #[test]
 fn a_choice_ends_the_wait_of_the_node_that_runs() {
     let runs = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));
@@ -151,7 +153,7 @@ fn a_choice_ends_the_wait_of_the_node_that_runs() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::WriteNote(_))), "{effects:?}");
 }
 
-/// Asserts that data that has more than the serving cluster is not moved aside without an operator's choice.
+/// Asserts that, without an operator's choice, data that has more than the serving cluster is not moved aside.
 #[test]
 fn data_that_knows_more_than_the_cluster_that_serves_is_not_moved_aside_without_a_choice() {
     let mut evidence = at_rest().with_disk(reaching(ME, &[ME, PEER], (9, 1_000_000)));
@@ -173,13 +175,13 @@ pub(super) fn reached(forks: u64, index: u64) -> Fact<Reached> {
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position: LogPosition { term: 3, index }, is_redundant: true })
 }
 
-/// Returns the same position as [`reached`], as a sole voter publishes it.
+/// Returns the same position as [`reached`], published by a sole voter.
 pub(super) fn reached_alone(forks: u64, index: u64) -> Fact<Reached> {
     let position = LogPosition { term: 3, index };
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position, is_redundant: false })
 }
 
-/// Asserts that a node without its peer sees in the CIB that its data once ended later.
+/// Asserts that a node without its peer refuses data that ends before the position that the CIB records.
 #[test]
 fn a_node_alone_knows_by_the_cib_that_its_disk_was_put_back() {
     let alone = |disk: DataDir| at_rest().with_disk(disk).peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -256,7 +258,8 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     );
 }
 
-/// Asserts that two voters do not start if both end before this node's last stop, because Raft would elect the longer of two outdated logs.
+/// Asserts that two voters do not start if the data of both ends before the position of this node's last stop. Raft would elect
+/// the longer of two outdated logs.
 #[test]
 fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
     let with = |theirs: u64, evidence: Evidence| {
@@ -288,7 +291,8 @@ fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
     }
 }
 
-/// Asserts that data is refused if it ends before the position in the durable note at which this node began to run standalone.
+/// Asserts that data is refused if it ends before the position at which this node began to run standalone. The durable note
+/// records that position.
 #[test]
 fn data_that_ends_before_its_own_announcement_was_put_back() {
     let since = |term: u64, index: u64| {
@@ -309,8 +313,8 @@ fn data_that_ends_before_its_own_announcement_was_put_back() {
     assert_eq!(runs(&since(2, 1_001)), Some(RunMode::Normally));
 }
 
-/// Asserts that data is refused if the node's own attribute has a fork (forced new cluster) that its durable note lacks: disk and note were
-/// put back together.
+/// Asserts that data is refused if the durable note lacks a fork (forced new cluster) that the node's own attribute records. In
+/// that case the disk and the note were put back together.
 #[test]
 fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
     let sole = at_rest().both_start().with_disk(reaching(ME, &[ME], (3, 1_000)));
@@ -322,7 +326,8 @@ fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
     assert!(is_put_back(&refusal(&first(Request::Start, &sole))));
 }
 
-/// Asserts that the writes of a peer that ran standalone are reported as lost if its disk was put back to when it was a learner.
+/// Asserts that the writes of a peer that ran standalone are reported as lost if the peer's disk was put back to a time at which
+/// it was a learner.
 #[test]
 fn a_peer_that_ran_alone_and_is_a_learner_again_has_lost_what_it_took() {
     let sole =
@@ -346,7 +351,8 @@ fn a_peer_that_ran_alone_and_is_a_learner_again_has_lost_what_it_took() {
     assert!(matches!(disk, Some(DataDir::Broken { .. })), "{disk:?}");
 }
 
-/// Returns node1 with older data moved back, and with the durable note that it wrote when it joined afterwards.
+/// Returns node1 with older data that an operator has moved back, and a durable note about newer data. Node1 wrote the note when
+/// it joined its peer.
 fn moved_back() -> Evidence {
     let mut evidence = at_rest();
     evidence.note = Fact::Known(DurableState {
@@ -373,7 +379,8 @@ fn a_note_that_is_about_other_data_vouches_for_nothing() {
     assert!(!is_harmless(&first(Request::Start, &own)));
 }
 
-/// Asserts that a member counts as possibly removed if no durable note is about its data, even if the CIB records no forced new cluster.
+/// Asserts that a member counts as possibly removed if the durable note is about other data, even if the CIB records no forced
+/// new cluster.
 #[test]
 fn data_of_which_nothing_is_known_may_have_left() {
     let blank = moved_back().both_start().with_peer_record(DataDir::Blank).cib_with(|cib| cib.lineage = forks(0, ""));

@@ -6,8 +6,8 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Progress, Request, RunMode, Via};
 
-/// Asserts that only the leader publishes its position, and only when the voters change, a new cluster was forced, or many entries were
-/// written.
+/// Asserts that only the leader publishes its position, and only if the voters have changed, a new cluster was forced, or many
+/// entries were written.
 #[test]
 fn the_leader_publishes_how_far_it_has_reached() {
     let says = |etcd: Etcd, said: Fact<Reached>| {
@@ -35,8 +35,8 @@ fn the_leader_publishes_how_far_it_has_reached() {
     assert!(first(Request::Stop, &stopped).effects.iter().any(said));
 }
 
-/// Asserts that the leader publishes its position before it promotes a learner. No record names the new voter yet when both acknowledge
-/// their first writes.
+/// Asserts that the leader publishes its position before it promotes a learner. At the first writes that both acknowledge, no
+/// published record lists the new voter yet.
 #[test]
 fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
     let promotes = |said: Fact<Reached>| {
@@ -65,7 +65,7 @@ fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
     assert!(starts(one, reaching(ME, &[ME], (3, 1_000))));
 }
 
-/// Asserts that two voters with disks that were both put back do not start, because Raft would elect the longer of two outdated logs.
+/// Asserts that two voters do not start if both disks were put back, because Raft would elect the longer of two outdated logs.
 #[test]
 fn two_voters_that_both_end_too_early_do_not_start() {
     let both = |mine: u64, theirs: u64| {
@@ -91,7 +91,8 @@ fn two_voters_that_both_end_too_early_do_not_start() {
     assert_eq!(runs(&beside_a_learner(1_000)), Some(RunMode::Normally));
 }
 
-/// Asserts that a voter with an outdated log does not start next to a leaderless peer with another outdated log that waits for its vote.
+/// Asserts that a voter with an outdated log does not start next to a leaderless peer that waits for its vote. The peer's log is
+/// outdated, too.
 #[test]
 fn a_voter_that_ends_too_early_does_not_join_a_leaderless_peer_that_does_too() {
     let beside = |theirs: u64| {

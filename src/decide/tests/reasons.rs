@@ -4,7 +4,7 @@ use crate::adapters::ocf::exit::{REASON_LIMIT, as_kept};
 use crate::decide::evidence::{LogPosition, Obstacle, Version};
 use crate::decide::reason::{NoLoneBoot, Reason, Refusal, Wait};
 
-/// Values for the placeholders of a sentence.
+/// Values for the placeholders in a reason's sentence.
 struct Holes {
     peer: String,
     /// Text from another program.
@@ -12,7 +12,7 @@ struct Holes {
     position: LogPosition,
     port: u16,
     bytes: u64,
-    /// Time of the last write to the data, in seconds since 1970.
+    /// Time at which the data was last written, in seconds since 1970.
     second: u64,
 }
 
@@ -40,7 +40,7 @@ fn longest() -> Holes {
     }
 }
 
-/// Makes a list of rows, and a `match` over every variant, so that a variant without a row does not compile.
+/// Makes a list of rows. It also makes a `match` over every variant, which does not compile if a variant has no row.
 macro_rules! rows {
     ($kind:ident: $($variant:ident { $($field:tt: $value:expr),* } => [$($typed:expr),+],)+) => {{
         #[allow(unreachable_patterns, reason = "a variant may have several rows")]
@@ -49,7 +49,7 @@ macro_rules! rows {
     }};
 }
 
-/// Returns the obstacles to a start with the commands to type for each.
+/// Returns the obstacles to a start, each with the commands to type.
 fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
     rows! { Obstacle:
         StaticPod {} => ["'crictl ps --label app=etcd'"],
@@ -57,7 +57,7 @@ fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
     }
 }
 
-/// Returns every reason against a lone boot with what its text asks the operator to type or to do.
+/// Returns every reason against a lone boot, each with what its text asks the operator to type or to do.
 fn lone_boots(holes: &Holes) -> Vec<(NoLoneBoot, Vec<String>)> {
     let Holes { peer, words, bytes, .. } = holes;
     let (why, word) = (|| words.clone(), "'tandem confirm-recovery'");
@@ -185,7 +185,7 @@ fn with_ordinary_names_and_numbers_nothing_is_cut() {
     }
 }
 
-/// Asserts that a start that runs out of time while it delays a refusal reports that refusal's short text.
+/// Asserts that a start that runs out of time while it delays a refusal has that refusal's short text as its reason.
 #[test]
 fn what_is_waited_for_before_failing_is_told_as_shortly() {
     let holes = ordinary();

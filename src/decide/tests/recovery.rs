@@ -75,8 +75,8 @@ fn nobody_forces_before_the_peer_is_confirmed() {
     }
 }
 
-/// Asserts that [`BootState::voter`] proves nothing if the CIB lacks the claim to run standalone. Pacemaker ended and came back in the same
-/// boot, so etcd and `/run` are unchanged, and Pacemaker's attributes are gone.
+/// Asserts that [`BootState::voter`] proves nothing if the CIB lacks the claim to run standalone. In this case Pacemaker ended
+/// and came back in the same boot. etcd and `/run` are unchanged, and Pacemaker's attributes are gone.
 #[test]
 fn a_memory_without_its_claim_proves_nothing() {
     let fenced = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -271,8 +271,8 @@ fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of
     assert_eq!(noted(&confirmed), Some(forks(2, "node1")));
 }
 
-/// Asserts that an agent that begins a recovery again publishes only what the CIB lacks, because one of Pacemaker's tools takes seconds on
-/// a slow machine.
+/// Asserts that a recovery that begins again publishes only what the CIB lacks, because each call of a Pacemaker tool takes
+/// seconds on a slow machine.
 #[test]
 fn of_an_announcement_only_the_record_is_published_again_where_the_cib_has_the_rest() {
     let published = |evidence: &Evidence| {

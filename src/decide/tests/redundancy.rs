@@ -8,7 +8,7 @@ use crate::decide::plan::{Effect, Request};
 const ALONE: Fact<Redundancy> = Fact::Known(Redundancy { is_redundant: false, since: 7 });
 const REDUNDANT: Fact<Redundancy> = Fact::Known(Redundancy { is_redundant: true, since: 7 });
 
-/// Returns what a monitor publishes about redundancy while the property has the value `said`.
+/// Returns the effects by which a monitor changes the property about redundancy while the property has the value `said`.
 fn told(etcd: Etcd, said: Fact<Redundancy>) -> Vec<Effect> {
     let evidence: Evidence = at_rest().running(Fact::Known(etcd)).seen_voting().cib_with(|cib| cib.redundancy = said);
     let effects = first(Request::Monitor, &evidence).effects;

@@ -8,7 +8,8 @@ use crate::decide::reason::{Reason, Refusal};
 
 const MB: u64 = 1 << 20;
 
-/// Returns a node with three backups of 100 MB and data of another history, which the serving peer lists as a learner.
+/// Returns a node with three backups of 100 MB each and with data of another history. The serving peer lists the node as a
+/// learner.
 fn joining(disk: DataDir, free_mb: u64) -> Evidence {
     let mut evidence = at_rest().with_disk(disk).peer_is(PeerNode::Online, PeerAgent::Active);
     let mut serving = Etcd { db_bytes: 100 * MB, ..etcd(PEER, Some(PEER), &[PEER], &[]) };

@@ -115,7 +115,7 @@ fn what_no_monitor_has_the_time_for_is_left_to_a_start() {
     assert!(begins(&first(Request::Monitor, &early)));
 }
 
-/// Asserts that a recovery is left to a start if several actions began it so slowly that no time was left for the next observation.
+/// Asserts that a recovery is left to a start if several actions in a row began it and had no time left for the next observation.
 #[test]
 fn what_is_announced_again_and_again_in_vain_is_left_to_a_start() {
     let late = |postponed, look_ms| {
@@ -162,7 +162,7 @@ fn a_start_whose_first_look_was_slow_publishes_its_record_all_the_same() {
     assert_eq!([unseen(looks_take(6_000)), unseen(Pace::default())], [None, Some(Exit::Retriable)]);
 }
 
-/// Asserts that a slow machine gets a longer wait for a learner, because a promotion needs two consecutive observations.
+/// Asserts that the wait for a learner is longer on a slow machine, because a promotion needs two consecutive observations.
 #[test]
 fn a_learner_is_promoted_where_one_look_takes_longer_than_the_patience_with_it() {
     let leads = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
@@ -210,7 +210,8 @@ fn an_etcd_that_is_slow_after_a_vote_is_looked_at_a_few_times() {
     assert_eq!([waits(looks_take(9_000)), waits(Pace::default())], [true, false]);
 }
 
-/// Asserts that an etcd that served is asked three times before its monitor fails, because Pacemaker would restart it under its clients.
+/// Asserts that a monitor fails only after three unanswered queries of an etcd that served before. Pacemaker would restart the
+/// etcd under its clients.
 #[test]
 fn an_etcd_that_is_kept_from_its_answer_is_asked_three_times_before_it_is_called_dead() {
     let silent = at_rest().running(Fact::Unknown("no answer".to_owned())).seen_voting();

@@ -43,8 +43,8 @@ fn what_cannot_be_read_is_never_taken_for_nothing() {
     assert!(matches!(refusal(&evidence), Refusal::ContainerUnknown { .. }));
 }
 
-/// Asserts that a copy of the serving peer's data, for example an image of its disk, is never started, because etcd does not check whether
-/// its member runs elsewhere.
+/// Asserts that a copy of the serving peer's data, for example an image of its disk, is never started. etcd itself does not
+/// notice that its member already runs on another node.
 #[test]
 fn r1_a_copy_of_the_serving_peers_data_is_never_started_as_it_is() {
     for voters in [&[PEER][..], &[ME, PEER]] {
@@ -122,8 +122,9 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
     );
 }
 
-/// Asserts that a join publishes this node's record if an earlier join was cut off after it had backed the data up. The record in the CIB
-/// then has the lineage of the data that was backed up. At its next start the peer would wait for that history.
+/// Asserts that a join publishes this node's record if an earlier join was cut off right after it had backed the data up. In that
+/// case the record in the CIB still describes the backed-up data's lineage, and the peer's next start would wait for that
+/// history.
 #[test]
 fn r1_a_join_that_was_cut_off_after_its_backup_publishes_its_record() {
     let learner =
@@ -257,7 +258,8 @@ fn an_etcd_that_exits_says_why() {
     assert_eq!(plan.because.to_string(), "etcd exited: exit code 1: member count is unequal");
 }
 
-/// Asserts that a start continues once a late peer answers. This node's data names two voters, but the peer has removed this member.
+/// Asserts that a start continues once a slow peer answers. This node's data names two voters, but the peer has removed this
+/// member.
 #[test]
 fn a_start_whose_member_was_removed_goes_on_as_soon_as_the_peer_answers() {
     let late = Fact::Unknown("it gave no answer within 1.5 s".to_owned());
@@ -364,7 +366,7 @@ fn sole_with(peer_record: PublishedState) -> Evidence {
     sole.cib_with(|cib| cib.peer_record = Some(peer_record))
 }
 
-/// Asserts that a sole voter's history next to which the peer continued is not backed up before an operator has chosen.
+/// Asserts that a sole voter's data is not backed up before an operator has chosen, if the serving peer has a history without it.
 #[test]
 fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     let serving = |lineage: Lineage| {

@@ -116,7 +116,8 @@ fn a_lost_peer_that_nobody_confirmed_is_waited_for_and_never_forced() {
     }
 }
 
-/// Asserts that a sole voter waits for its peer's record, which is lost with the peer's Pacemaker, or with a CIB that lost a merge.
+/// Asserts that a sole voter waits for the record of a peer that is online. The record is lost when Pacemaker ends on the peer,
+/// or when a merge of two partitions drops the CIB that had it.
 #[test]
 fn a_sole_voter_waits_for_word_of_a_peer_that_is_there() {
     let sole = at_rest().with_disk(history(ME, &[ME], &[]));

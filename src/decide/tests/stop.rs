@@ -6,7 +6,7 @@ use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, Via};
 
-/// Returns one of two voters, with a peer that serves and an active agent on the peer.
+/// Returns one of two voters. The peer's etcd serves, and its agent is active.
 fn one_of_two(leader: u64) -> Evidence {
     let mut evidence = at_rest()
         .running(Fact::Known(etcd(ME, Some(leader), &[ME, PEER], &[])))
@@ -77,8 +77,8 @@ fn stop_answers_success_only_when_nothing_runs() {
     assert_eq!(exit(&first(Request::Stop, &at_rest())), Some(Exit::Success));
 }
 
-/// Returns whether a stop keeps the claim to run standalone: the claim in the record, and the voter in the `BootState`. It asserts that the
-/// two agree.
+/// Returns whether a stop keeps the claim to run standalone. It asserts that the claim in the record and the voter in the
+/// `BootState` agree.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let plan = first(Request::Stop, evidence);
     let remembers = plan.effects.iter().any(|e| matches!(e, Effect::Remember(memory) if memory.voter.is_some()));
@@ -139,7 +139,7 @@ fn without_data_there_is_nothing_to_claim() {
     assert_eq!(claims(DataDir::Broken { why: "no wal".to_owned() }), Some(false));
 }
 
-/// Asserts that the peer's member stays the peer by its id after an operator changed its URL with etcd's `member update`.
+/// Asserts that the peer's member is recognized by its id after an operator changed its URL with etcd's `member update`.
 #[test]
 fn a_member_with_another_url_is_the_peer_by_its_id() {
     let mut evidence = one_of_two(PEER);

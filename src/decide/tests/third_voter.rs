@@ -27,7 +27,7 @@ fn down(evidence: Evidence) -> Evidence {
     evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory)
 }
 
-/// Returns a voter without a leader while its peer is off.
+/// Returns a voter without a leader while its peer is off. `voters` and `learners` are in its member list.
 fn waits(voters: &[u64], learners: &[u64]) -> Evidence {
     down(at_rest().running(Fact::Known(etcd(ME, None, voters, learners))).seen_voting())
 }
@@ -36,8 +36,8 @@ fn starts_plainly(plan: &Plan) -> bool {
     plan.effects == [Effect::RunContainer(RunMode::Normally)]
 }
 
-/// Asserts that this node and the third voter are left to Raft once the peer's disk is lost: Pacemaker does not fence the third voter's
-/// machine.
+/// Asserts that the agent leaves this node and the third voter to Raft once the peer's disk is lost, because Pacemaker does not
+/// fence the third voter's machine.
 #[test]
 fn a_node_and_the_third_voter_are_plain_raft() {
     for recovers_by in [Recovery::Restart, Recovery::VoteProxy] {
@@ -79,7 +79,7 @@ fn a_node_and_the_third_voter_are_plain_raft() {
     }
 }
 
-/// Asserts that a third voter that is not listed yet, or is a learner, changes nothing for the pair.
+/// Asserts that the agent treats the pair as without a third voter while the third voter is not listed or is a learner.
 #[test]
 fn a_third_voter_that_does_not_vote_costs_the_pair_nothing() {
     for learners in [&[][..], &[THIRD_VOTER]] {
@@ -96,8 +96,8 @@ fn a_third_voter_that_does_not_vote_costs_the_pair_nothing() {
     }
 }
 
-/// Asserts that no agent stops or forces anything with three voters: if one host is cut off, the other two continue, or wait for each
-/// other.
+/// Asserts that no agent stops or forces anything while there are three voters. If one host is cut off, the other two serve, or
+/// wait for each other.
 #[test]
 fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
     let three = named(waits(&[ME, PEER, THIRD_VOTER], &[]));
@@ -121,8 +121,8 @@ fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
     assert_eq!(exit(&first(Request::Reload, &two)), Some(Exit::Retriable));
 }
 
-/// Asserts that an etcd of three voters is not restarted while it answers only at its peer port, as etcd 3.5 does without a leader. The
-/// published record still names two voters, because the third voter may have become a voter after it was published.
+/// Asserts that an etcd of three voters is not restarted while it answers only at its peer port, as etcd 3.5 does without a
+/// leader. The record may still name two voters, because the third one may have become a voter after the record was published.
 #[test]
 fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
     let told = |voters: &[u64]| Leaderless {
@@ -171,8 +171,8 @@ fn a_graceful_stop_of_one_of_three_leaves_it_listed() {
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
 }
 
-/// Asserts that a [`BootState`] from the time of three voters proves nothing once two are left. Two of three could acknowledge writes
-/// without this one.
+/// Asserts that a [`BootState`] from the time of three voters proves nothing once two voters are left. At that time, the other
+/// two could acknowledge writes without this one.
 #[test]
 fn what_three_acknowledged_is_no_proof_for_two() {
     let among_many = |mut evidence: Evidence| {
@@ -237,7 +237,8 @@ fn remembered(plan: &Plan) -> Remembered {
     }
 }
 
-/// Asserts that outdated data does not start with a third vote, which could let a majority serve it after another node continued from it.
+/// Asserts that outdated data does not start next to a third voter. Together they would be a majority, and would serve the
+/// outdated data after another node continued from it.
 #[test]
 fn old_data_does_not_serve_with_a_third_vote() {
     let many = || down(at_rest().with_disk(history(ME, &[ME, PEER, THIRD_VOTER], &[])));
@@ -261,8 +262,9 @@ fn old_data_does_not_serve_with_a_third_vote() {
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
 }
 
-/// Asserts that a recovery is called off if this node's log, once etcd is stopped, holds a promotion of the third voter. It is unknown
-/// whether that is committed. The node that comes back must vote, because otherwise two of three nodes would wait for each other.
+/// Asserts that a recovery is called off if this node's log, once etcd is stopped, contains the third voter's promotion. It is
+/// unknown whether that entry is committed. Also asserts that the peer starts plainly when it comes back and has to vote, because
+/// otherwise two of three nodes would wait for each other.
 #[test]
 fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     let three = |me: u64| history(me, &[ME, PEER, THIRD_VOTER], &[]);
@@ -296,7 +298,7 @@ fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     }
 }
 
-/// Returns the facts of a cluster that the table of cold starts uses in addition to the two records.
+/// Returns the facts that the table of cold starts uses in addition to the two records. Only the third voter differs.
 fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
     Cluster {
         names: ["node1", "node2"],
@@ -310,7 +312,7 @@ fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
     }
 }
 
-/// Asserts that a voter starts plainly after both nodes were lost and the third voter was not.
+/// Asserts that a voter starts plainly if both nodes were lost at once and the third voter was not.
 #[test]
 fn two_nodes_that_come_back_together_start_plainly_beside_the_third_voter() {
     let named = third_voter();
@@ -362,7 +364,7 @@ fn the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
     assert!(!changes(&first(Request::Start, &listed)));
 }
 
-/// Asserts that a peer that lost its disk is listed next to this node and the third voter, which both vote.
+/// Asserts that a peer that lost its disk is listed again while this node and the third voter vote.
 #[test]
 fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     let sole = |learners: &[u64]| {
@@ -381,7 +383,8 @@ fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     assert!(!first(Request::Monitor, &waits).effects.contains(&Effect::SetLearner(None)));
 }
 
-/// Asserts that a learner at a replaced node's address is removed next to a third voter, because it would keep the new node out.
+/// Asserts that a replaced node's learner is removed next to a third voter. etcd allows one learner, so this one would keep the
+/// new node out.
 #[test]
 fn a_stranger_gives_way_to_the_peer_beside_the_third_voter() {
     const STRANGER: u64 = 9;

@@ -13,12 +13,13 @@ fn cluster(names: [&'static str; 2]) -> Cluster<'static> {
     Cluster { names, ..super::put_back::cluster(Chosen::Nobody) }
 }
 
-/// Returns the result of the table of cold starts on each node: `(node1's, node2's)`.
+/// Returns the result of the table of cold starts on each node, node1's first. `first` is node1's record, and `second` is
+/// node2's.
 fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStart) {
     (answer(first, second, &cluster(["node1", "node2"])), answer(second, first, &cluster(["node2", "node1"])))
 }
 
-/// Returns the record of a node with parameters that prefer the history of the node `name`.
+/// Returns the record of a node that has `disk` and parameters that prefer the history of the node `name`.
 fn of(name: &str, disk: DataDir) -> PublishedState {
     PublishedState { prefers: Some(name.to_owned()), lineage: forks(1, "node3"), ..record(disk) }
 }
@@ -91,7 +92,8 @@ fn a_parameter_gives_no_history_up_that_claims_to_serve() {
     assert_eq!(both(&claims, &of("node1", sole(PEER))), FIRST);
 }
 
-/// Returns a pair in which each node has a history of its own, and the parameters of both prefer that of the node `name`.
+/// Returns a pair in which each node has a history of its own. The parameters of both nodes prefer the history of the node
+/// `name`.
 pub(super) fn split(name: &str) -> Evidence {
     let mut split = at_rest().both_start();
     split.leading = Some(Box::new(crate::decide::evidence::Leading {
@@ -169,8 +171,8 @@ fn a_parameter_keeps_nothing_while_the_peers_etcd_may_serve() {
     assert_eq!(refusal(&serving), Some(Refusal::HistoriesSplit));
 }
 
-/// Asserts that this node keeps its history aside and joins a serving peer that both nodes' parameters prefer, if both count equally many
-/// forced new clusters.
+/// Asserts that this node keeps its history aside and joins the serving peer if the parameters of both nodes prefer the peer's
+/// history. Both histories count equally many forced new clusters.
 #[test]
 fn a_history_beside_the_primarys_that_serves_is_kept_aside_for_it() {
     let serving = |name: &str, change: fn(&mut Cib)| {
@@ -205,8 +207,8 @@ fn a_history_beside_the_primarys_that_serves_is_kept_aside_for_it() {
 
 type Change = fn(&mut Cib);
 
-/// Asserts that a start reads the peer's record again after its own write. The two nodes' parameters may differ, and each node may have
-/// read an outdated record.
+/// Asserts that a start reads the peer's record again after its own write. Each node may have decided from an outdated record,
+/// and the two nodes' parameters may differ.
 #[test]
 fn what_kept_a_history_is_read_again_behind_the_last_write() {
     let announced = |change: fn(&mut Cib)| {

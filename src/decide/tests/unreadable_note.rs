@@ -51,7 +51,8 @@ fn nobody_goes_on_alone() {
     assert!(is_refused(&decide(Request::Monitor, &unreadable(announced), &barrier())));
 }
 
-/// Asserts that a forced etcd is not stopped while the durable note is unreadable, because this agent may have forced it.
+/// Asserts that an etcd that forces a new cluster is not stopped while the durable note is unreadable, because this agent may
+/// have forced it.
 #[test]
 fn what_was_forced_is_waited_for() {
     let lost = at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();

@@ -30,7 +30,7 @@ fn says_broken(evidence: &Evidence) -> bool {
     }
 }
 
-/// Returns a node that boots together with its peer, both with the data of two voters.
+/// Returns a node that boots at the same time as its peer. Both have the data of two voters.
 fn cold_boot() -> Evidence {
     at_rest().both_start().with_peer_record(history(PEER, &[ME, PEER], &[])).with_disk(history(ME, &[ME, PEER], &[]))
 }
@@ -127,7 +127,7 @@ fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
     assert!(says_broken(&with_failed(peer_at(cold_boot(), forks(1, "node2")), 3)), "the peer's is newer");
 }
 
-/// Returns the plan of a start after etcd ended while the start waited for it.
+/// Returns the plan of a start after the etcd that it waited for has ended.
 fn after_an_end(container: Fact<Container>, mode: RunMode, failures: u64) -> Plan {
     let mut evidence = cold_boot().cib_with(|cib| cib.own_start_failures = failures);
     (evidence.container, evidence.own_etcd) = (container, Fact::Absent);

@@ -35,7 +35,7 @@ fn telling(change: impl FnOnce(&mut Leaderless)) -> Evidence {
     Evidence { own_leaderless: Fact::Known(told), ..survivor() }
 }
 
-/// Returns `evidence` with a CIB that shows that this node announced, with its nonce, that it runs standalone.
+/// Returns `evidence` with a CIB that shows this node's announcement that it will run standalone, with the announcement's nonce.
 fn announced(evidence: Evidence) -> Evidence {
     let nonce = evidence.nonce;
     evidence.announced().cib_with(|cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)))
@@ -49,7 +49,8 @@ fn votes(plan: &Plan) -> bool {
     plan.effects.iter().any(|effect| matches!(effect, Effect::VoteProxy(_)))
 }
 
-/// Asserts that a slow machine observes again if etcd did not report its state, even if one observation takes longer than the usual wait.
+/// Asserts that the agent on a slow machine queries a silent etcd's state again, even if one observation takes longer than the
+/// usual wait.
 #[test]
 fn on_a_slow_machine_what_is_not_told_is_looked_for_more_than_once() {
     let untold =
@@ -97,7 +98,8 @@ fn the_announcement_comes_back_before_the_vote_and_the_vote_before_the_answer() 
     assert!(plan.because.to_string().contains("without a restart, as the sole voter, 0.31 s"), "{}", plan.because);
 }
 
-/// Asserts for each precondition of a vote proxy that etcd is restarted if it fails, and that the log names the reason.
+/// Asserts for each precondition of a vote proxy that etcd is restarted if the precondition is not met, and that the log names
+/// the reason.
 #[test]
 fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     let elsewhere = |told: &mut Leaderless| told.members[1].peer_urls = vec!["https://elsewhere:2380".to_owned()];
@@ -124,8 +126,8 @@ fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     }
 }
 
-/// Asserts that next to a third voter no recovery begins, one that has begun is called off, no vote is cast by proxy, and no cluster is
-/// forced.
+/// Asserts that next to a third voter no recovery begins, and that one that has begun is called off. No vote proxy votes, and no
+/// cluster is forced.
 #[test]
 fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
     let third = etcd(ME, None, &[ME, PEER, 7], &[]).members;
@@ -137,8 +139,8 @@ fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::StopContainer { .. })), "{plan:?}");
 }
 
-/// Asserts that no vote proxy votes for a peer with a machine that is on, because the machine could start an etcd meanwhile. etcd is
-/// restarted instead.
+/// Asserts that no vote proxy casts the vote of a peer with a machine that is on, because that machine could start an etcd. The
+/// agent restarts etcd.
 #[test]
 fn nobody_votes_for_a_peer_whose_machine_is_there() {
     let stopped =
@@ -152,7 +154,8 @@ fn nobody_votes_for_a_peer_whose_machine_is_there() {
     }
 }
 
-/// Asserts that etcd is restarted, without a vote proxy, unless [`Evidence::running_voter`] proves that the node's data is whole.
+/// Asserts that the agent uses no vote proxy, and restarts etcd, unless [`Evidence::running_voter`] proves that the node's data
+/// is complete.
 #[test]
 fn what_this_boot_does_not_prove_is_restarted() {
     let mut confirmed = survivor();
@@ -214,8 +217,9 @@ fn given_up_half_way_it_is_restarted() {
     assert_eq!(why_restarted(&plan), Some(NoVoteProxy::InVain));
 }
 
-/// Asserts that etcd is restarted if the vote proxy was ended after its vote. The vote proxy was etcd's only follower: without it, etcd
-/// steps down after one or two election time-outs, and until then still reports itself as the leader of two voters.
+/// Asserts that the agent waits, and later restarts etcd, if the vote proxy was killed after its vote. The vote proxy was etcd's
+/// only follower. Without it, etcd steps down after one or two election time-outs, and until then still reports itself as the
+/// leader of two voters.
 #[test]
 fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
     let cast = Progress::enter(Phase::StoodIn, 0);
@@ -247,7 +251,8 @@ fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if !memory.in_vain)), "{effects:?}");
 }
 
-/// Asserts that one late answer does not stop an etcd that may serve: all clients ask it at once when it serves again.
+/// Asserts that one late answer does not make the agent stop an etcd that may serve. An etcd that serves again is slow, because
+/// all clients query it at once.
 #[test]
 fn what_may_serve_is_not_stopped_for_one_slow_answer() {
     let silent = Evidence {

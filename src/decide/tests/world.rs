@@ -18,7 +18,7 @@ pub(super) fn address(name: &str) -> NodeAddress {
     }
 }
 
-/// Returns node1 with nothing running and an empty CIB. The peer's machine is online, and its agent is stopped.
+/// Returns node1 with an empty CIB and nothing running. The peer's machine is online, and the peer's agent is stopped.
 pub(super) fn at_rest() -> Evidence {
     Evidence {
         elapsed_ms: 0,
@@ -100,7 +100,7 @@ pub(super) fn departed(me: u64) -> DataDir {
     departed_from(me, 3 - me)
 }
 
-/// Returns the data of a member that has left a cluster in which the voter `rest` stayed.
+/// Returns the data of the member `me`, which has left a cluster. The voter `rest` stayed in that cluster.
 pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
     match history(me, &[rest], &[]) {
         DataDir::Present(history) => DataDir::Present(History { has_left: true, ..history }),
@@ -112,12 +112,12 @@ pub(super) fn record(disk: DataDir) -> PublishedState {
     PublishedState::of("boot".to_owned(), disk, Lineage::default())
 }
 
-/// Returns the owner of node1's data.
+/// Returns the identity of node1's data.
 pub(super) fn mine() -> DataOwner {
     DataOwner { cluster_id: CLUSTER, member_id: ME, node: "node1".to_owned() }
 }
 
-/// Returns an operator's confirmation about node1's data and its peer.
+/// Returns an operator's confirmation that gives up the peer in favour of node1's data.
 pub(super) fn word(accept_loss: bool) -> Confirmation {
     Confirmation {
         boot_id: "boot1".to_owned(),
@@ -187,7 +187,8 @@ impl Evidence {
         self
     }
 
-    /// Sets in the `BootState` that this node's etcd served as a voter in this boot, and publishes its claim to run standalone.
+    /// Records in the `BootState` that this node's etcd served as a voter in this boot. Also publishes this node's claim to run
+    /// standalone.
     pub(super) fn seen_voting(mut self) -> Self {
         self.boot_memory = Fact::Known(BootState {
             boot_id: self.boot_id.clone(),
@@ -220,8 +221,8 @@ impl Evidence {
         })
     }
 
-    /// Stops etcd in a recovery, and shows in the CIB that this node announced that it runs standalone, and the record that it published
-    /// afterwards.
+    /// Stops etcd in a recovery. The CIB shows this node's announcement that it will run standalone, and the record that the node
+    /// published after the stop.
     pub(super) fn at_the_barrier(mut self) -> Self {
         self.container = Fact::Absent;
         self.announced().cib_with(|cib| {
@@ -236,10 +237,11 @@ impl Evidence {
     }
 }
 
-/// Nonce of the record that was published once etcd had stopped. Every observation of a test has it, too.
+/// Nonce of the record that was published after etcd's stop. Every observation of a test has the same nonce.
 const NONCE: u64 = 2;
 
-/// Returns the progress of an action that has stopped etcd in a recovery, and waits for the record that it published afterwards.
+/// Returns the progress of an action that has stopped etcd in a recovery, and waits until the CIB shows the record that it
+/// published after the stop.
 pub(super) fn barrier() -> Progress {
     Progress::enter(Phase::Barrier { nonce: NONCE }, 0)
 }
@@ -249,7 +251,7 @@ pub(super) fn decide(request: Request, evidence: &Evidence, progress: &Progress)
     crate::decide::decide(request, evidence, progress).plan
 }
 
-/// Returns the result of an action that runs out of time while this plan is carried out.
+/// Returns the result of an action if its time ends while the agent carries out this plan.
 pub(super) fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     Decision::around(plan.clone(), request, evidence, &Progress::default()).when_over
 }
