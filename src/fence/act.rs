@@ -21,7 +21,7 @@ use crate::adapters::redfish::resource::Power;
 use crate::adapters::redfish::select::{self, Candidate};
 use crate::os::clock::Deadline;
 
-/// The output and the exit code of an action that succeeded, or of a `status` that found the system off.
+/// The output and the exit code of an action that succeeded. A `status` that found the system off counts as a success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     pub code: u8,
@@ -35,13 +35,14 @@ impl Ending {
     }
 }
 
-/// The exit code of the action `status` for a system that is off.
+/// The exit code of the action `status` if the system is off.
 const IS_OFF: u8 = 2;
-/// The time that a `reboot` allows for powering a system on after it is proven off, if the option `power_timeout` sets no limit.
+/// The time limit of a `reboot` for powering a system on after it is proven off. The option `power_timeout` replaces it.
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
-/// The time that a reboot with `method=cycle` waits for the BMC to power the system on again, before the agent sends a reset.
+/// The time for which a reboot with `method=cycle` waits for the BMC to power the system on again. After it, the agent sends a
+/// reset that powers the system on.
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
-/// The interval at which an agent on a node without a vote in etcd reads the target's power state while it waits.
+/// The interval at which an agent reads the target's power state while it waits because its node has no vote in etcd.
 const YIELD_POLL: Duration = Duration::from_secs(1);
 /// The executor of one action: it asks the plan for each next step, and performs it through the BMC.
 #[derive(Debug)]
@@ -53,12 +54,13 @@ pub struct Actor<'a> {
     /// Every system behind the BMC. Empty unless the action is a monitor with `plug=dynamic`.
     listed: Vec<Candidate>,
     fenced: Fenced,
-    /// The rule by which an attempt after an outage ends without a reset (see [`Outage`]). `None` outside the fencer and with
-    /// `race_with`.
+    /// The rule by which an attempt to fence ends without a reset after the BMC was unreachable (see [`Outage`]). `None` outside
+    /// the fencer, and with the option `race_with`.
     outage: Option<Outage>,
-    /// The race with the other node's agent for the right to reset; `None` without `race_with`.
+    /// The race with the other node's agent for the right to reset; `None` without the option `race_with`.
     contest: Option<Contest>,
-    /// The delay of a node that has no vote in etcd (see [`FenceWait`]); `None` if the action or its caller needs no delay.
+    /// The delay of a node that has no vote in etcd (see [`FenceWait`]); `None` if the action needs none, or if the fencer did
+    /// not start the agent.
     wait: Option<FenceWait>,
 }
 
@@ -72,7 +74,8 @@ impl<'a> Actor<'a> {
         Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage, contest, wait }
     }
 
-    /// Returns the systems that this action has observed and the times of their fencing, for the file in `/run` that records them.
+    /// Returns the systems that this action has observed, and the times at which it fenced them. They are recorded in a file in
+    /// `/run`.
     pub(super) fn into_seen(self) -> ActorSeen {
         ActorSeen { hosts: self.hosts, listed: self.listed, fenced: self.fenced }
     }
@@ -111,7 +114,8 @@ impl<'a> Actor<'a> {
         })
     }
 
-    /// Checks that the BMC answers for every system and that each could be fenced. Does not act. Any known power state is a success.
+    /// Checks for every system that its BMC answers and that the agent could fence it. Changes nothing. Any known power state is
+    /// a success.
     fn monitor(&mut self) -> Result<Ending, Failure> {
         if self.config.dynamic {
             self.listed = self.candidates()?;
@@ -247,12 +251,13 @@ impl<'a> Actor<'a> {
         limits
     }
 
-    /// Takes the system at the index `at` to the power state `goal`, step by step.
+    /// Brings the system at the index `at` into the power state `goal`, step by step.
     fn pursue(&mut self, at: usize, goal: Goal, limits: Limits) -> Result<Reached, Failure> {
         self.pursue_after(Vec::new(), at, goal, limits)
     }
 
-    /// Takes the system at the index `at` to the power state `goal`. `history` has the events with which this part of the action begins.
+    /// Brings the system at the index `at` into the power state `goal`. `history` has the events from before this part of the
+    /// action.
     fn pursue_after(
         &mut self,
         mut history: Vec<Moment>,
@@ -301,8 +306,8 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Returns a failed connection to add to `history` before `event`, if the BMC was unreachable until then (see [`Outage::missed`]).
-    /// Returns `None` if `history` is complete.
+    /// Returns a failed connection, which the caller adds to `history` before `event`, if the BMC was unreachable until then (see
+    /// [`Outage::missed`]). Returns `None` if `history` already shows the outage, or if there was none.
     fn missed(&mut self, history: &[Moment], event: &Event) -> Option<Event> {
         let bmc = &self.bmc;
         self.outage.as_mut()?.missed(history, event, || bmc.has_just_come_back())
@@ -337,8 +342,8 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Returns the failure of the Redfish task that the BMC started for an accepted reset. Queries the BMC only directly after a reading of
-    /// the power state. Skips the query while the system is on its way to Off.
+    /// Returns the failure of the Redfish task that the BMC started for an accepted reset. Queries the BMC only directly after a
+    /// reading of the power state. Makes no query once the system has changed to Off.
     fn failed_task(&mut self, at: usize, history: &[Moment]) -> Option<Failure> {
         match &history.last()?.event {
             Event::Read { power, .. } if !power.is(PowerWord::Off) || !plan::said_otherwise(history) => {

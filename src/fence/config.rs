@@ -48,7 +48,7 @@ pub const ACTIONS: &[(&str, Action, bool)] = &[
 ];
 
 impl Action {
-    /// Parses an action's name. A missing name is an error, because a mistyped key must not power a machine off.
+    /// Parses an action's name. A missing name is an error, because without this rule a mistyped key could power a machine off.
     pub fn parse(name: Option<&str>) -> Result<Self, String> {
         let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
             return Err(format!("unsupported action: none was given; give action= (or -o) one of {}", action_names()));
@@ -92,7 +92,8 @@ pub enum PasswordSource {
     Script(String),
 }
 
-/// The source of the certificates that the agent trusts at a BMC. A CA file is only named here; it is read later.
+/// The source of the certificates by which the agent verifies a BMC. A CA file is only named here, and its contents are read
+/// later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustSource {
     System,
@@ -109,7 +110,7 @@ pub struct Timing {
     pub total: Duration,
     pub connect: Duration,
     pub answer: Duration,
-    /// The time limit from an accepted reset to the resulting power state; `None` if only `total` limits it.
+    /// The time limit from an accepted reset to the resulting power state; `None` if there is no limit other than `total`.
     pub power: Option<Duration>,
     pub power_wait: Duration,
     pub status_sleep: Duration,
@@ -138,15 +139,16 @@ pub struct Config {
     pub environment: Environment,
     /// The race with the other node's agent before a reset; `None` if the option `race_with` is not set.
     pub race: Option<RaceWith>,
-    /// The name of the node attribute with the number of seconds to wait before this node switches a system off. `None` if Pacemaker's
-    /// fencer did not start the agent, and for an action that switches nothing off.
+    /// The name of the node attribute with the seconds that this node waits before it switches another one off. `None` if
+    /// Pacemaker's fencer did not start the agent, and for an action that switches no system off.
     pub wait_attribute: Option<String>,
 }
 
 /// The program that has started this agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// True if Pacemaker's fencer has started this agent. The fencer kills the agent after a time-out, and tries again after a failure.
+    /// True if Pacemaker's fencer has started this agent. The fencer kills the agent after a time-out, and repeats an action that
+    /// failed.
     pub under_fencer: bool,
 }
 

@@ -20,28 +20,31 @@ use crate::adapters::redfish::mark::{MarkBoard, MarkLogin};
 use crate::adapters::redfish::session::SessionHandle;
 use crate::os::clock::Deadline;
 
-/// The greatest time between the end of an action and the end of the agent's process.
+/// The greatest time from the end of an action to the end of the agent's process.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
 /// The interval at which the agent sends a request in its fence-race session, so that no BMC closes it as idle.
 const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
-/// The least time that the agent needs for a reset and for proving the system off. If the fence race would leave less, the action fails.
+/// The least time that the agent needs for a reset and for proving the system off. If less is left, the fence race fails the
+/// action.
 const RESERVE: Duration = Duration::from_secs(5);
 /// The time for which the fence race waits for one answer of the target's BMC.
 pub(super) const TARGET_LIMIT: Duration = Duration::from_secs(5);
-/// The time for which the fence race waits until it has read the target BMC's list of sessions and every session in it. A BMC may take
-/// three seconds for each answer.
+/// The time limit of the fence race for reading the target BMC's list of sessions and every session in it. A BMC may take three
+/// seconds for each answer.
 const READ_LIMIT: Duration = Duration::from_secs(20);
-/// The time for which the fence race waits for one step on the BMC of the agent's own node.
+/// The time limit of the fence race for one step on the BMC of the agent's own node.
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
-/// The time limit of a BMC's answer to a request for a session. Without the answer the agent could not close the session.
+/// The time limit for the BMC's answer to a request that opens a session. Without that answer, the agent does not know the
+/// session and cannot close it.
 pub(super) const LATE: Duration = Duration::from_secs(8);
-/// The time for which the end of an action waits for late answers of the BMCs, and for the deletion of this agent's fence-race sessions.
+/// The time for which the agent waits at the end of an action. In this time BMCs may answer late, and the agent deletes its
+/// fence-race sessions.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// The execution of a fence race, in which the agents of two nodes compete for the right to reset the other node. Each agent announces its
-/// reset by a mark session, which is a Redfish session on the BMCs of both nodes.
+/// The execution of a fence race, in which the agents of two nodes compete for the right to reset the other node. Each agent
+/// announces its reset by mark sessions, which are Redfish sessions on the BMCs of both nodes.
 #[derive(Debug)]
 pub(super) struct Contest {
     race: Race,
@@ -50,13 +53,15 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
-    /// The time left until the agent must send a request in its fence-race sessions, so that no BMC closes them as idle.
+    /// The deadline of the agent's next request in its fence-race sessions. The requests keep the BMCs from closing these
+    /// sessions as idle.
     touched: Deadline,
     /// True once the agent has seen a session by which the other node's agent announces a reset.
     has_met: bool,
     /// True from the proof that the target is off until the fence-race sessions on its BMC are deleted.
     is_untidy: bool,
-    /// The text that was logged last. The agent reads the BMCs' lists every half second, and logs a text only if it differs from this one.
+    /// The text that was logged last. The agent reads the BMCs' lists every half second, and logs only a text that differs from
+    /// the last one.
     logged: String,
 }
 
@@ -91,16 +96,18 @@ impl Contest {
         }
     }
 
-    /// Makes this node the one that is not preferred in the fence race, because it has no vote. The caller calls this before this node
-    /// opens a mark session (see [`Contest`]). This node's delay is doubled, because otherwise two nodes that are not preferred could
+    /// Gives the other node the preference in the fence race, because this node has no vote. The caller calls this before this
+    /// node opens a mark session (see [`Contest`]).
+    ///
+    /// It also doubles this node's delay. If both nodes call this, neither has the preference, and with equal delays both could
     /// withdraw and return at the same times.
     pub(super) fn yield_to_marks(&mut self) {
         self.race = Race::new(false);
         self.delay *= 2;
     }
 
-    /// Returns once this node may reset the target. The sessions that announce its reset (see [`Contest`]) are then open on the BMCs. Fails
-    /// if the action's time is not sufficient.
+    /// Returns once this node may reset the target. At that time the sessions that announce its reset (see [`Contest`]) are open
+    /// on the BMCs. Fails if the action's time is too short.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();
         while !self.is_won {
@@ -133,8 +140,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Starts `step` on each BMC in `open`, and reports the results to the fence race. The target's BMC is late after `patience`, and the
-    /// own node's BMC after [`OWN_LIMIT`]. `unanswered` returns the result for a late BMC.
+    /// Starts `step` on each BMC in `open`, and reports the results to the fence race. The target's BMC counts as late after
+    /// `patience`, and the own node's BMC after [`OWN_LIMIT`]. `unanswered` returns the result for a late BMC.
     fn ask(&mut self, open: Open, patience: Duration, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
         let asked = Deadline::after(patience);
         self.touched = Deadline::after(TOUCH);
@@ -149,7 +156,7 @@ impl Contest {
         }
     }
 
-    /// Reports to the fence race the BMCs' answers that came after their time limit, because a BMC may have opened a session late.
+    /// Reports to the fence race which BMCs have answered after their time limit. A BMC may have opened a session late.
     fn hear_late_answers(&mut self) {
         for lane in [&mut self.target, &mut self.own] {
             if let Some(event) = lane.wait(Duration::ZERO) {
@@ -182,7 +189,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Sends a request in each fence-race session if the last one was [`TOUCH`] ago, so that no BMC closes the sessions as idle.
+    /// Sends a request in each fence-race session every [`TOUCH`], so that no BMC closes the session as idle.
     pub(super) fn touch(&mut self) {
         if self.touched.elapsed() < TOUCH || (!self.handle.keeps_marks() && self.is_won) {
             return;
@@ -196,7 +203,7 @@ impl Contest {
         }
     }
 
-    /// Describes for the log why this node may not reset yet.
+    /// Returns the reason why this node may not reset yet, for the log.
     fn seen(&self) -> String {
         let of = |lane: &Lane| match (&lane.last().rival, &lane.last().why) {
             _ if lane.is_busy() => Some(format!("{} has not answered yet", lane.address())),
@@ -221,13 +228,13 @@ impl Contest {
         Failure::new(FailureKind::Refused, text)
     }
 
-    /// Records that a reset is about to be sent, so that this agent's fence-race sessions stay open until [`Self::has_settled`]. Returns
-    /// whether an earlier reset is still under way.
+    /// Records that the agent is about to send a reset. From now on, this agent's fence-race sessions stay open until
+    /// [`Self::has_settled`]. Returns whether an earlier reset is still in progress.
     pub(super) fn sends(&self) -> Result<bool, Failure> {
         self.handle.begin_reset()
     }
 
-    /// Records that no reset is under way any more: the BMC has refused every reset, or the target is proven off.
+    /// Records that no reset is in progress any more, because the BMC has refused every reset or the target is proven off.
     pub(super) fn has_settled(&self) {
         self.handle.settle_reset();
     }
@@ -241,8 +248,8 @@ impl Contest {
         }
     }
 
-    /// Deletes the fence-race sessions on the target's BMC before `pause` passes. First waits until this node's BMC has shown whether the
-    /// other node has left a session there.
+    /// Deletes the fence-race sessions on the target's BMC within `pause`. Before that, waits until this node's BMC has shown
+    /// whether the other node left a session there.
     pub(super) fn tidy_in_pause(&mut self, pause: Deadline) {
         if self.is_untidy && !pause.has_passed() {
             self.own.wait(pause.left());
@@ -266,7 +273,7 @@ impl Contest {
         });
     }
 
-    /// Deletes this agent's fence-race sessions at the end of the action. Keeps them if a reset is still under way.
+    /// Deletes this agent's fence-race sessions at the end of the action. Keeps them if a reset is still in progress.
     pub(super) fn end(&mut self) {
         if self.handle.keeps_marks() {
             log::warn!(
@@ -289,7 +296,8 @@ impl Contest {
         }
     }
 
-    /// Deletes this agent's fence-race sessions, and returns once both BMCs have answered. Fails if one is late.
+    /// Deletes this agent's fence-race sessions, and returns once both BMCs have answered. Fails if a BMC does not answer in
+    /// time.
     fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();
         for lane in [&mut self.target, &mut self.own] {

@@ -11,20 +11,20 @@ use crate::os::clock;
 use crate::os::secret::Secret;
 use crate::records::bmc_note::BmcNote;
 
-/// The time limit of an examination of a fence device. A BMC that needs longer is also too slow for the fencer, whatever the device's
-/// options are.
+/// The time limit for examining a fence device. A BMC that needs longer would also be too slow for the fencer, whatever the
+/// device's options are.
 pub const LONGEST: Duration = Duration::from_secs(20);
 
 /// The result of an examination of a fence device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
     pub note: BmcNote,
-    /// The role of the agent's account at the BMC; `None` if the BMC does not show it, which is no fault.
+    /// The role of the agent's account at the BMC; `None` if the BMC does not show it. That is no fault.
     pub role: Option<String>,
-    /// True if the agent's account may reset a system; `None` if the BMC does not show it, which is no fault.
+    /// True if the agent's account may reset a system; `None` if the BMC does not show it. That is no fault.
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// The property by which the BMC shows a session to other clients than the one that opened it; `None` if that was not tested.
+    /// The property by which the BMC shows a session to clients that did not open the session; `None` if that was not tested.
     pub flag: Option<Flag>,
     /// True if the device's options are invalid, so that the agent has not asked the BMC.
     pub misconfigured: bool,
@@ -32,14 +32,14 @@ pub struct Examined {
     pub login: LoggedIn,
 }
 
-/// Runs a monitor on the system of the node `target`, which has the name `plug` at the BMC. Also reads the account. `options` are lines as
-/// on the agent's standard input, secrets included. The result contains no secret.
+/// Runs a monitor on the system of the node `target`, and also reads the account. `plug` is the node's name at the BMC. `options`
+/// are lines as on the agent's standard input, and may contain secrets. The result contains no secret.
 pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
     device_within(LONGEST, false, options, target, plug)
 }
 
-/// Examines as [`device`] does, within `limit`. If `proves_flag`, also tests with two sessions whether the BMC shows sessions of other
-/// clients.
+/// Examines as [`device`] does, within `limit`. If `proves_flag` is true, also opens two sessions to test whether the BMC shows
+/// one client's session to another client.
 pub fn device_within(
     limit: Duration,
     proves_flag: bool,
@@ -68,19 +68,19 @@ pub fn device_within(
     }
 }
 
-/// Changes the password of a device's account at the BMC to `new`. The file with the password is not changed.
+/// Changes the password of a device's account at the BMC to `new`. Does not change the password file.
 pub fn change_password(options: &[u8], target: Option<&str>, plug: Option<&str>, new: &Secret) -> Result<(), Error> {
     super::change_password(&config(options, target, plug).map_err(Error::Here)?, new)
 }
 
 impl Ending {
-    /// Returns the result of an action `on` that found every system already on.
+    /// Returns the result of an action `on` that found all systems already on.
     pub fn already_on() -> Self {
         Self::success("Success: Already ON")
     }
 }
 
-/// Switches the system of the node `target` on, as the agent's action `on` does, and proves On.
+/// Switches the system of the node `target` on, as the agent's action `on` does. Returns only once the system is proven on.
 pub fn switch_on(options: &[u8], target: &str, plug: Option<&str>) -> Result<Ending, Error> {
     let config = config_for(Action::On, options, Some(target), plug).map_err(Error::Here)?;
     super::run(&config, None, |_| {})

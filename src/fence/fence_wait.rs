@@ -10,15 +10,15 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::os::clock::Deadline;
 
-/// The time limit for the answer of Pacemaker's local attribute manager. Without an answer the action does not wait.
+/// The time limit for the answer of Pacemaker's local attribute manager. If there is no answer in this time, the action does not
+/// wait.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The part of an action's time that must remain after the wait, for the reset and for proving the system off.
+/// The part of an action's time that must be left after the wait. It is for the reset and for proving the system off.
 const AFTER_WAIT: Duration = Duration::from_secs(20);
-/// The longest wait in seconds, whatever the attribute's value is.
+/// The longest wait in seconds, even if the attribute's value is higher.
 const LONGEST: u64 = 300;
 
-/// The wait of an agent on a node without a vote in etcd, before it switches the other node off. The time counts from the start of the
-/// action.
+/// The wait before an agent on a node without a vote in etcd switches the other node off. It counts from the start of the action.
 #[derive(Debug)]
 pub(super) struct FenceWait {
     name: String,
@@ -37,8 +37,10 @@ impl FenceWait {
         Self { name: name.to_owned(), answer, began: Deadline::after(PATIENCE), end: None }
     }
 
-    /// Waits until the attribute is read, and begins the wait that its value demands. Returns true if this node has no vote, and `None` if
-    /// an earlier call has returned the result. `left` is the rest of the action's time.
+    /// Waits until the attribute is read, and begins the wait for the seconds in it. `left` is the action's remaining time.
+    ///
+    /// Returns true if the attribute shows that this node has no vote. Returns `None` if an earlier call has already returned the
+    /// result.
     pub(super) fn begin(&mut self, left: Duration) -> Option<bool> {
         if self.end.is_some() {
             return None;
@@ -57,7 +59,7 @@ impl FenceWait {
         Some(seconds.is_some())
     }
 
-    /// Returns whether the wait has begun and is not over.
+    /// Returns whether the wait has begun and has not ended.
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_some_and(|end| !end.has_passed())
     }

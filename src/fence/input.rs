@@ -13,7 +13,8 @@ use crate::adapters::options::OptionKind;
 /// The longest input in bytes. It is more than any configuration has.
 pub const INPUT_LIMIT: usize = 256 * 1024;
 
-/// The options that the caller has given, each with its last value, and remarks about unknown options.
+/// The options that the caller has given, each with the last value that was given for it. It also has remarks about unknown
+/// options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     pub values: BTreeMap<Opt, Value>,
@@ -21,14 +22,14 @@ pub struct Given {
     /// The number of `-v` options.
     pub verbosity: u32,
     pub remarks: Vec<String>,
-    /// The faults of the input that are errors for every action.
+    /// The faults of the input, each of which is an error for every action.
     pub faults: Vec<String>,
     /// The values of the option `plug`, by the name (`plug` or `port`) under which each was given.
     plugs: BTreeMap<&'static str, Value>,
 }
 
-/// The value of an option in bytes. It is wiped when it is dropped and has no readable `Debug` output, because any value may be a
-/// password.
+/// The value of an option in bytes. Any value may be a password, so it is wiped when it is dropped, and its `Debug` output is not
+/// readable.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Value(Zeroizing<Vec<u8>>);
 
@@ -53,11 +54,13 @@ impl Value {
     }
 }
 
-/// The value of the option `plug` for a device without a fixed system: the caller of each action names the system.
+/// The value of the option `plug` for a device without a fixed system. With it, the program that starts an action names the
+/// system.
 pub const DYNAMIC: &str = "dynamic";
 /// The actions that may be named as an argument without `-o`, because they change nothing.
 const HARMLESS_WORDS: &[&str] = &["metadata", "meta-data", "manpage"];
-/// The greatest number of remarks about unknown options that the agent stores. An input could cause any number.
+/// The greatest number of remarks about unknown options that the agent stores. Without this limit an input could cause any
+/// number.
 const REMARKS: usize = 20;
 
 impl Given {
@@ -67,8 +70,9 @@ impl Given {
         }
     }
 
-    /// Decides which of the given values is the plug. Pacemaker sends the node's name, or its value in `pcmk_host_map`, under the name
-    /// `port` or `plug`. If the operator's option has the other name, both arrive, in any order.
+    /// Decides which of the given values is the plug. Pacemaker sends one value: the node's name, or the value for that name in
+    /// `pcmk_host_map`. It sends this value under the name `port` or `plug`. If the operator's option has the other one of these
+    /// names, both values arrive, in any order.
     fn settle_plug(&mut self) {
         let mut rivals: Vec<Value> = Vec::new();
         for value in self.plugs.values() {
@@ -98,7 +102,7 @@ impl Given {
         }
     }
 
-    /// Refuses an option that prints a text, such as `-h`, together with an action. The agent would print the text and exit with 0, which
+    /// Refuses an option such as `-h` together with an action. With `-h` the agent would only print a text and exit with 0, which
     /// means success to the fencer.
     fn refuse_text(&mut self) {
         if !self.values.contains_key(&Opt::Action) {
@@ -118,12 +122,13 @@ impl Given {
     }
 }
 
-/// The keys of Pacemaker or older tools that this agent ignores without a remark.
+/// Keys that Pacemaker or older tools send, and that this agent ignores without a remark.
 const SILENTLY_IGNORED: &[&str] = &["agent", "name", "domain"];
 
-/// Reads lines `key=value`. Ignores blanks around a line, comments and empty lines. If a key has several lines, the last one counts.
+/// Reads lines `key=value`. Ignores blanks around a line, comments and empty lines. If several lines have the same key, the last
+/// one counts.
 ///
-/// A password is taken literally up to the end of the line. Any other value loses blanks and enclosing quotes.
+/// A password is everything up to the end of its line. From any other value, blanks and quotes around it are removed.
 pub fn from_lines(input: &[u8]) -> Given {
     let mut given = Given::default();
     for line in input.split(|byte| *byte == b'\n') {
@@ -171,10 +176,11 @@ fn shown(key: &str) -> String {
     key.chars().filter(|character| !character.is_control()).take(40).collect()
 }
 
-/// Reads arguments as getopt does: short and long options, and abbreviated long ones. If an option is given several times, the last one
-/// counts.
+/// Reads arguments as getopt does: short and long options, and abbreviated long ones. If an option is given several times, the
+/// last one counts.
 ///
-/// A password among the arguments is visible in the list of processes anyway. Only this process' copy of it is wiped.
+/// Only this process' copy of a password among the arguments is wiped. Such a password is visible in the list of processes
+/// anyway.
 pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     let matches = command().try_get_matches_from(arguments).map_err(|error| {
         // The first line has the error, and the others have advice on usage.
@@ -207,7 +213,8 @@ pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     Ok(given)
 }
 
-/// Returns the definition of the command line. It parses the arguments, and generates the completions for shells.
+/// Returns the definition of the command line. The agent parses its arguments with it, and the completions for shells are
+/// generated from it.
 pub(crate) fn command() -> Command {
     let mut command = Command::new("fence_redfish_rs")
         .no_binary_name(true)

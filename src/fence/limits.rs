@@ -5,15 +5,15 @@ use std::time::Duration;
 use super::config::Timing;
 use super::plan::{Goal, Limits};
 
-/// The time for which an action that changes the power retries a BMC that has never given a useful answer.
+/// The time for which an action that changes the power retries its requests if the BMC has never given a useful answer.
 const PATIENCE_ACTING: Duration = Duration::from_secs(10);
 const PATIENCE_ASKING: Duration = Duration::from_secs(4);
-/// The time between two accepted resets. It is longer than the slowest BMC needs until it begins to execute a reset.
+/// The time between two accepted resets. It is longer than the slowest BMC needs to begin a reset.
 const REPOST: Duration = Duration::from_secs(12);
 /// The part of the action's time that is reserved for the last output and the deletion of a session.
 const RESERVE: Duration = Duration::from_secs(1);
 
-/// Returns the limits for reaching `goal` with `left` of the action's time.
+/// Returns the limits for reaching `goal` if `left` is the action's remaining time.
 pub(super) fn of(goal: Goal, timing: &Timing, left: Duration) -> Limits {
     let attempts = if goal == Goal::On { timing.retry_on + 1 } else { u32::MAX };
     let end = left.saturating_sub(RESERVE);

@@ -15,19 +15,19 @@ use crate::adapters::redfish::service::{Tried, Way};
 use crate::os::clock;
 use crate::records::state_file;
 
-/// The directory of the files that remember logins. It is empty after a reboot, so that no file is older than this boot.
+/// The directory of the files that store the results of logins. A reboot empties it, so no file is older than this boot.
 const DIR: &str = "/run";
 
-/// The result of an action's logins at one BMC, stored for the next actions.
+/// The result of an action's logins at one BMC. The agent stores it for the next actions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {
     pub(super) way: Option<Way>,
-    /// The identity of the password file; `None` if it had fewer than two lines.
+    /// The identity of the password file; `None` if the file had only one line.
     pub(super) file: Option<Identity>,
     /// The line of the password file to try first, counted from 0; `None` if the BMC refused both lines.
     pub(super) line: Option<usize>,
-    /// True if the BMC accepted `line`. False if the BMC only did not refuse it, or if `line` is `None`.
+    /// True if the BMC accepted `line`. False if the BMC has neither accepted nor refused it, or if `line` is `None`.
     pub(super) accepted: bool,
     /// The time of the logins in seconds since 1970.
     pub(super) at: u64,
@@ -52,13 +52,13 @@ impl Remembered {
         Self { path, memory }
     }
 
-    /// Returns the result of the last logins with the lines of `file`; `None` if the file has changed since.
+    /// Returns the result of the last logins with the lines of `file`; `None` if the file has changed since those logins.
     pub(super) fn about(&self, file: Identity) -> Option<Memory> {
         (self.memory.file == Some(file)).then_some(self.memory)
     }
 
-    /// Stores the result of an action that tried the lines of `file` in this `order`. A failure is ignored: a later action may then try a
-    /// line that the BMC refuses.
+    /// Stores the result of an action that tried the lines of `file` in this `order`. If the result cannot be stored, a later
+    /// action may try a line that the BMC refuses, and this function ignores the failure.
     pub(super) fn keep(&self, tried: &Tried, file: Option<(Identity, &[usize])>) {
         if *tried == Tried::default() {
             return;

@@ -46,7 +46,7 @@ use crate::adapters::redfish::session::{OnSession, SessionHandle};
 use crate::os::clock::Deadline;
 use crate::os::secret::{Scrubber, Secret};
 
-/// The reason why an action was not performed, or why its result is not proven.
+/// The reason why an action was not performed, or why its result could not be proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A fault on this machine, such as an unreadable password file.
@@ -68,17 +68,18 @@ pub struct Run {
     pub login: LoggedIn,
 }
 
-/// The additional facts that an operator's command asks for when it runs an action.
+/// Facts about the BMC that an operator's command wants in addition to an action's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Curiosity {
-    /// True to ask for the account at the BMC and its role.
+    /// True if the command wants the account at the BMC and its role.
     pub account: bool,
-    /// True to test with two sessions whether the BMC shows sessions to other clients.
+    /// True if the command wants a test with two sessions, which shows whether the BMC shows one client's session to another
+    /// client.
     pub flag: bool,
 }
 
-/// The BMC's answers to the passwords that were tried. A password is named by its line in the password file, counted from 0. A password
-/// that is in no file has the number 0.
+/// The BMC's answers to the passwords that were tried. A password is named by its line in the password file, counted from 0. If
+/// the password is not from a file, its number is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedIn {
     pub accepted: Option<usize>,
@@ -87,8 +88,9 @@ pub struct LoggedIn {
 
 /// Executes the action of `config` within its time, and writes requests and answers to `debug_file`.
 ///
-/// This function sends no signal, prints nothing and does not end the process. A caller that may end the process early keeps the handle
-/// that `on_session` receives, and first deletes the session with it. Metadata, manual page and help are not actions; see [`metadata`].
+/// This function sends no signal, prints nothing and does not end the process. `on_session` receives a handle to the agent's
+/// session. A caller that ends the process early has to delete the session by that handle first. Metadata, manual page and help
+/// are not actions; see [`metadata`].
 pub fn run(
     config: &Config,
     debug_file: Option<&str>,
@@ -97,7 +99,7 @@ pub fn run(
     run_and_note(config, debug_file, on_session).ended
 }
 
-/// Executes an action as [`run`] does, and returns its result with the facts that it found about the BMC.
+/// Executes an action as [`run`] does. Returns its result, and facts about the BMC that the action found.
 pub fn run_and_note(
     config: &Config,
     debug_file: Option<&str>,
@@ -106,7 +108,8 @@ pub fn run_and_note(
     carry_out(config, debug_file, Box::new(on_session), Curiosity::default())
 }
 
-/// Runs a monitor for an operator, and returns its result with the facts that `asks` names. Each of them costs additional requests.
+/// Runs a monitor for an operator. Returns its result, and the facts that `asks` selects. Each of these facts costs additional
+/// requests.
 pub fn examine(config: &Config, asks: Curiosity, on_session: impl FnOnce(SessionHandle) + Send + 'static) -> Run {
     carry_out(config, None, Box::new(on_session), asks)
 }
@@ -145,7 +148,8 @@ fn flag_of(bmc: &Bmc, config: &Config) -> Flag {
     flag::prove([&mut board(), &mut board()])
 }
 
-/// Changes the password of the account of `config` at the BMC to `new`. First runs a monitor, which proves that the BMC is the right one.
+/// Changes the password of `config`'s account at the BMC to `new`. Before that, runs a monitor, which proves that this is the
+/// right BMC.
 pub fn change_password(config: &Config, new: &Secret) -> Result<(), Error> {
     let deadline = Deadline::after(config.timing.total);
     let (mut bmc, keys, _) = connect(config, None, deadline, Box::new(|_| {}))?;
@@ -165,7 +169,8 @@ struct Keys {
 }
 
 impl Keys {
-    /// Orders the passwords that were `fetched` from the file: the one that the BMC accepted last is the first.
+    /// Returns the passwords that were `fetched` from the file in the order in which to try them. The one that the BMC accepted
+    /// last is the first.
     fn of(config: &Config, fetched: &Fetched) -> Self {
         let remembered = Remembered::of(&config.address);
         let mut order: Vec<usize> = (0..fetched.secrets.len()).collect();
@@ -174,7 +179,7 @@ impl Keys {
         Self { order, file: fetched.file, remembered }
     }
 
-    /// Stores the results of the logins at `bmc` for the next action, and returns the results.
+    /// Stores the results of the logins at `bmc` for the next action, and also returns them.
     fn learn(&self, bmc: &Bmc) -> LoggedIn {
         let tried = bmc.tried();
         self.remembered.keep(tried, self.file.map(|file| (file, self.order.as_slice())));
@@ -186,7 +191,7 @@ impl Keys {
     }
 }
 
-/// Fetches the passwords, waits for the configured delay, and returns the BMC's client. Sends nothing to the BMC yet.
+/// Fetches the passwords, waits for the configured delay, and returns a client for the BMC. Sends no request to the BMC yet.
 fn connect(
     config: &Config,
     debug_file: Option<&str>,
@@ -229,7 +234,7 @@ fn connect(
     Ok((Bmc::new(client, login, &config.redfish_uri, handle), keys, contest))
 }
 
-/// Creates the race with the other node's agent. The race has a separate client for the BMC of this node.
+/// Creates the race with the other node's agent. The race uses a client of its own for the BMC of this node.
 fn contest_of(
     config: &Config,
     with: &RaceWith,

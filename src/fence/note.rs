@@ -21,34 +21,36 @@ use crate::os::regular_file;
 use crate::os::uuid;
 use crate::records::bmc_note::{self, BmcNote, FencingNote};
 
-/// The time for which an action waits until its notes are written: files about systems (see [`BmcNote`]), which `tandem status` reads. A
-/// hanging directory must not delay the action longer.
+/// The time for which an action waits until its notes are written. Notes are files about systems (see [`BmcNote`]), which `tandem
+/// status` reads. The time is short so that a hanging directory does not delay the action.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The greatest number of notes (see [`BmcNote`]) in the directory. Before one more is written, the oldest is deleted.
+/// The greatest number of notes (see [`BmcNote`]) in the directory. If it is reached, the oldest note is deleted before a new one
+/// is written.
 const FILES: usize = 32;
-/// The greatest length of a text from the BMC in a note (see [`BmcNote`]), in characters.
+/// The greatest length of a text from the BMC in a note (see [`BmcNote`]), in characters. Longer texts are cut.
 const WORDS: usize = 100;
 /// The greatest length of a failure's text in a note (see [`BmcNote`]), in characters. The agent itself writes that text.
 const SENTENCE: usize = 500;
-/// The greatest number of reset types in a note (see [`BmcNote`]). The Redfish standard has fewer.
+/// The greatest number of reset types in a note (see [`BmcNote`]). The Redfish standard defines fewer.
 const TYPES: usize = 32;
-/// The age from which an incomplete file counts as one of a killed agent, and is removed.
+/// The age from which an incomplete file is taken for one that a killed agent left, and is removed.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// A note about one system (see [`BmcNote`]), with the facts by which the agent finds an earlier note of the same system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub note: BmcNote,
-    /// True if the BMC had the system. The system's path then identifies the system in the note.
+    /// True if the BMC had the system. In that case the system's path identifies the system in the note.
     found: bool,
-    /// True if the note is about a power action. The agent then adds the result to the facts that the last monitor recorded.
+    /// True if the note is about a power action. Such a note adds the action's result to the facts that the last monitor
+    /// recorded.
     adds: bool,
     /// The UUID that the system must have; `None` if it is not configured.
     uuid: Option<String>,
 }
 
-/// Returns a note (see [`BmcNote`]) for each system of a power action that begins. From it `tandem status` reports the action as under way
-/// until it ends.
+/// Returns a note (see [`BmcNote`]) for each system when a power action begins. From this note `tandem status` reports that the
+/// action is in progress.
 pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     if !config.action.switches_off() {
         return Vec::new();
@@ -66,8 +68,8 @@ pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     config.systems.iter().map(of_system).collect()
 }
 
-/// Returns the notes (see [`BmcNote`]) of an action that has taken the time `took` so far. Only a monitor and a power action that switches
-/// off have notes.
+/// Returns the notes (see [`BmcNote`]) about an action that has lasted `took` so far. Only monitors and actions that switch a
+/// system off have notes.
 pub(super) fn of(
     config: &Config,
     bmc: Option<&Bmc>,
@@ -142,8 +144,8 @@ pub(super) fn of(
     seen.hosts.iter().map(of_host).collect()
 }
 
-/// Returns `notes` without those about a failed monitor that an operator has run by hand, because its options may differ from those of the
-/// fence device.
+/// Returns `notes` without those about a failed monitor that an operator has run by hand. Its options may differ from those of
+/// the fence device.
 pub(super) fn of_the_device(mut notes: Vec<Noted>, under_fencer: bool) -> Vec<Noted> {
     notes.retain(|noted| under_fencer || noted.adds || noted.note.failure.is_none());
     notes
@@ -153,8 +155,8 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the text for a power state in a note (see [`BmcNote`]): On and Off in the standard's words, and any other state in the BMC's
-/// own.
+/// Returns the text for a power state in a note (see [`BmcNote`]). On and Off are written as the standard writes them, and any
+/// other state as the BMC reported it.
 fn power(power: &Power) -> Option<&str> {
     match power {
         Power::Known(PowerWord::On, _) => Some("On"),
@@ -164,8 +166,8 @@ fn power(power: &Power) -> Option<&str> {
     }
 }
 
-/// Returns the name that the fence device has for a system that was not found. Omits the node's name, because the fencer adds it only to
-/// some actions.
+/// Returns the fence device's name for a system that was not found. The name does not contain the node's name, because the fencer
+/// sends that only with some actions.
 fn called(pointer: &Pointer) -> String {
     match (&pointer.systems_uri, &pointer.wanted) {
         (Some(uri), _) => uri.clone(),
@@ -174,8 +176,8 @@ fn called(pointer: &Pointer) -> String {
     }
 }
 
-/// Writes the files of `notes` to `directory`. Creates the directory if its parent exists, or together with all parents if `makes_all` is
-/// true. Waits only briefly: if the disk hangs, the notes are written later or never.
+/// Writes the files of `notes` to `directory`. Creates the directory if its parent exists. If `makes_all` is true, creates the
+/// parents, too. Waits only briefly: if the disk hangs, the notes are written later or never.
 pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     if notes.is_empty() {
         return;
@@ -227,7 +229,8 @@ fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
     replace(&path, &serde_json::to_vec(&note)?)
 }
 
-/// Returns the newer of two fencings. While the newer one is under way, the result also has the end and the failure of the older one.
+/// Returns the newer of two fencings. While the newer one is in progress, the result has its beginning, and the end and the
+/// failure of the older one.
 fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Option<FencingNote> {
     match (newer, older) {
         (Some(newer), Some(older)) if newer.ended_at_millis.is_none() => {
@@ -237,8 +240,9 @@ fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Opti
     }
 }
 
-/// Returns the earlier note (see [`BmcNote`]) of a system that was not found now: the note with the system's UUID, or with a path that ends
-/// in the system's name. If neither is known, returns the only note of this BMC.
+/// Returns the earlier note (see [`BmcNote`]) about a system that the BMC does not have now. It is the note with the system's
+/// UUID, or with a path that ends in the system's name. If neither UUID nor name is configured, it is the only note about this
+/// BMC.
 fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     let mut found = all(directory);
     found.retain(|note| note.address == noted.note.address && note.at > 0);
@@ -266,7 +270,8 @@ fn read(path: &Path) -> Option<BmcNote> {
     serde_json::from_slice(&regular_file::read_at_most(path, bmc_note::LIMIT).ok()?).ok()
 }
 
-/// Deletes the oldest file in `directory` if there are [`FILES`] files, because files about removed devices would otherwise stay for ever.
+/// Deletes the oldest file in `directory` if there are [`FILES`] files. Without this, files about removed devices would stay for
+/// ever.
 fn make_room(directory: &Path, path: &Path) {
     let files = files(directory);
     if files.len() < FILES || files.iter().any(|one| one == path) {
@@ -278,8 +283,8 @@ fn make_room(directory: &Path, path: &Path) {
     }
 }
 
-/// Replaces the file at `path` without syncing it to disk, because a disk that hangs must not delay a fencing. If a power cut loses the
-/// file, the next monitor writes it again.
+/// Replaces the file at `path` without syncing it to disk, because a disk that hangs must not delay a fencing. If a power cut
+/// loses the file, the next monitor writes a new one.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let begin = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);

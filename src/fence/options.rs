@@ -2,7 +2,7 @@
 
 use crate::adapters::options::OptionKind::{self, Integer, OneOf, Seconds, Secret, Switch, Text, Truth};
 use crate::adapters::options::OptionRow;
-/// The parser of a truth value with the words that fence agents accept.
+/// The parser of a truth value. It accepts the words that other fence agents accept.
 pub use crate::adapters::options::yes_no::of_fence_agents as truth;
 use crate::adapters::pacemaker::attributes::FENCE_WAIT;
 
@@ -61,7 +61,7 @@ const fn row(name: &'static str, kind: OptionKind, value: &'static str, help: &'
     OptionRow::new(name, kind, help).value(value)
 }
 
-/// The rows of all options. A row's index is its [`Opt`] as a number.
+/// The rows of all options. The index of a row is the value of its [`Opt`] as a number.
 pub const OPTIONS: &[(Opt, OptionRow)] = &[
     (Opt::Action, row("action", Text, "action", "Fencing action: on, off, reboot, status, monitor, list, list-status, diag, validate-all, metadata or manpage")
         .letter('o').required()),
@@ -132,7 +132,7 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
         .default(FENCE_WAIT)),
 ];
 
-/// A check at build time that each row of the table is at the index of its option.
+/// A check at build time that each row of the table is at the index that its option has as a number.
 const _: () = {
     assert!(OPTIONS.len() == Opt::WaitAttribute as usize + 1);
     let mut at = 0;
@@ -153,7 +153,7 @@ pub fn rows() -> impl Iterator<Item = &'static OptionRow> {
     OPTIONS.iter().map(|(_, row)| row)
 }
 
-/// Finds an option by its name on standard input. Accepts its present and its former name, with dashes or underscores.
+/// Finds an option by its name on standard input. Accepts its present name and its former one, with dashes or underscores.
 pub fn by_name(name: &str) -> Option<&'static (Opt, OptionRow)> {
     let name = name.replace('-', "_");
     OPTIONS.iter().find(|(_, row)| row.name == name || row.old.is_some_and(|old| old.replace('-', "_") == name))

@@ -23,17 +23,18 @@ use crate::records::state_file;
 
 /// The directory of the files that record the BMCs' outages. It is empty after a reboot.
 const DIR: &str = "/run";
-/// The time after a failed attempt to fence within which an attempt counts as the fencer's immediate second one. The fencer begins that one
-/// after a second, and an attempt after a delay later.
+/// The time after a failed attempt to fence in which a new attempt counts as the fencer's immediate second one. The fencer begins
+/// that attempt after about a second. It begins any other attempt only after a delay.
 const RIGHT_AFTER: Duration = Duration::from_secs(2);
-/// The age from which an outage of a BMC is ignored. An older outage ended before the usual delays of an attempt to fence began.
+/// The age from which an outage of a BMC is ignored. An attempt to fence usually begins with a delay, and that delay began after
+/// such an outage had ended.
 const RECENT: Duration = Duration::from_secs(30);
-/// The time after an attempt that ended without a reset, in which further attempts do not end in this way even after another outage. The
-/// fencer's immediate second attempt is excepted.
+/// The time after an attempt to fence that ended without a reset because of an outage. Within this time, no further attempt ends
+/// in this way, except the fencer's immediate second one.
 const SPELL: Duration = Duration::from_secs(120);
 
-/// Two times in nanoseconds since the machine booted: `away` is the BMC's last outage. `gave_way` is the last attempt to fence that ended
-/// without a reset because of an outage.
+/// Two times in nanoseconds since the machine booted. `away` is the time of the BMC's last outage. `gave_way` is the time at
+/// which an attempt to fence last ended without a reset because of an outage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OutageSeen {
     away: u64,
@@ -48,8 +49,8 @@ impl OutageSeen {
         self.allows(began) && (is_due || self.gave_way_within(RIGHT_AFTER, began))
     }
 
-    /// Returns whether an attempt to fence that began at `began` may end without a reset. It may not if another attempt has recently ended
-    /// in this way.
+    /// Returns whether an attempt to fence that began at `began` may end without a reset. It may not if an earlier attempt has
+    /// recently done so.
     fn allows(self, began: Duration) -> bool {
         !self.gave_way_within(SPELL, began) || self.gave_way_within(RIGHT_AFTER, began)
     }
@@ -63,7 +64,7 @@ fn within(at: u64, span: Duration, began: Duration) -> bool {
     began <= Duration::from_nanos(at).saturating_add(span)
 }
 
-/// The rule by which an attempt to fence ends without a reset (gives way) after an outage of its BMC.
+/// The rule by which an attempt to fence ends without a reset ("gives way") if its BMC was unreachable.
 #[derive(Debug)]
 pub struct Outage {
     path: PathBuf,
@@ -74,7 +75,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Reads the last outage of the BMC at `address`, for an attempt to fence that began the time `since` ago.
+    /// Reads the record of the last outage of the BMC at `address`. `since` is the time since this attempt to fence began.
     pub fn with(address: &Address, since: Duration) -> Self {
         Self::below(Path::new(DIR), address, since)
     }
@@ -94,9 +95,10 @@ impl Outage {
         self.seen.allows(self.began)
     }
 
-    /// Records for the next attempt to fence that the BMC is unreachable, or was until now. If `history` does not show this outage, returns
-    /// a failed connection, which the caller adds to it. An outage is not in `history` if an earlier attempt has met it, or if only a
-    /// packet of this attempt was lost.
+    /// Records for the next attempt to fence that the BMC is unreachable, or was until now. If `history` does not show this
+    /// outage, returns a failed connection, which the caller adds to `history`.
+    ///
+    /// `history` does not show an outage that only an earlier attempt met, or in which this attempt lost only a packet.
     pub fn missed(&mut self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
         let any = |is: fn(&Event) -> bool| history.iter().any(|moment| is(&moment.event));
         let is_first = !any(|event| matches!(event, Event::Read { .. }));
@@ -114,8 +116,10 @@ impl Outage {
         missed.then(|| Event::Unread(Failure::new(FailureKind::Unreachable, "nobody answered at first")))
     }
 
-    /// Records that this attempt ends without a reset, and returns its failure. The fencer's immediate second attempt does not change the
-    /// recorded time. Returns `None` if the record cannot be written. This attempt then continues, because otherwise the next attempts
+    /// Records that this attempt ends without a reset, and returns its failure. If this attempt is the fencer's immediate second
+    /// one, keeps the recorded time.
+    ///
+    /// Returns `None` if the record cannot be written. This attempt then continues, because without the record all later attempts
     /// would end without a reset, too.
     pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();

@@ -11,19 +11,19 @@ use crate::adapters::command::Programs;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 
-/// The time limit of the program in `password_script`. Access to a vault takes some time, but a program that hangs must not use up the
-/// action's time.
+/// The time limit of the program in `password_script`. It is long enough for access to a vault, and keeps a program that hangs
+/// from using up the action's time.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The passwords that may be valid, and the identity of the file with them. The identity is `None` unless the source is a file with two
-/// lines.
+/// The passwords that may be valid, and the identity of the password file. The identity is `None` unless the passwords are from a
+/// file with two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     pub secrets: Vec<Secret>,
     pub file: Option<Identity>,
 }
 
-/// Fetches the passwords from `source`. Neither the result's `Debug` output nor the error shows any part of a password.
+/// Fetches the passwords from `source`. No part of a password is in the error or in the result's `Debug` output.
 pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Fetched, String> {
     let one = |secret| Fetched { secrets: vec![secret], file: None };
     let fetched = match source {
@@ -37,7 +37,7 @@ pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Fetched, String
     Ok(fetched)
 }
 
-/// Checks that the password's source exists. Does not run a program and reads no file.
+/// Checks that the password's source exists. Runs no program and reads no file.
 pub fn check(source: &PasswordSource) -> Result<(), String> {
     match source {
         PasswordSource::Given(_) => Ok(()),
@@ -84,8 +84,8 @@ fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     if secret.is_empty() { Err(format!("password_script {program} printed no password")) } else { Ok(secret) }
 }
 
-/// Splits the value of `password_script` at blanks, into a program and its arguments. If a file has the whole value as its name, that file
-/// is the program.
+/// Splits the value of `password_script` at blanks into a program and its arguments. If a file exists that has the whole value as
+/// its name, that file is the program.
 fn split(script: &str) -> (&str, Vec<&str>) {
     if Path::new(script).is_file() {
         return (script, Vec::new());

@@ -15,15 +15,15 @@ use crate::os::clock::Deadline;
 use crate::os::secret::Secret;
 use crate::os::{regular_file, wiped};
 
-/// The greatest number of lines in a password file that can be passwords.
+/// The greatest number of lines that a password file may have as passwords.
 pub const LINES: usize = 2;
 /// The part of a password file that is read, in bytes. It is longer than any password.
 pub(super) const LIMIT: usize = 64 * 1024;
-/// The time to wait for the lock of a password file. A program holds the lock for milliseconds.
+/// The time to wait for the lock on a password file. A program holds this lock for milliseconds only.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The identity of a file in its present state. A changed file has another identity, so results about old lines are not applied to new
-/// ones. The identity contains nothing of the file's contents.
+/// The identity of a file in its present state. A changed file has another identity, so results about its old lines are not
+/// applied to its new ones. The identity shows nothing of the file's contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     device: u64,
@@ -58,8 +58,8 @@ pub fn lines(content: &[u8]) -> Vec<Secret> {
     found
 }
 
-/// The contents of a password file. [`Self::hold`] also locks it against changes by programs that use the same lock. The lock is on the
-/// directory, because a change replaces the file itself.
+/// The contents of a password file. If it was made by [`Self::hold`], the file is also locked against changes by programs that
+/// use the same lock. The lock is on the directory, because a change replaces the file itself.
 #[derive(Debug)]
 pub struct PasswordFile {
     path: PathBuf,
@@ -70,7 +70,8 @@ pub struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Locks and reads the file at `path`, for a change. Follows a symbolic link, so that a change keeps the link.
+    /// Locks the file at `path` for a change, and reads it. If `path` is a symbolic link, the file is the link's target, so that
+    /// a change keeps the link.
     pub fn hold(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         let lock = lock(path.parent().unwrap_or(Path::new("/")), PATIENCE)?;
@@ -86,8 +87,8 @@ impl PasswordFile {
         Ok(Self { lines: lines(&content), identity, owner: (data.uid(), data.gid()), path, _lock: None })
     }
 
-    /// Replaces the password file by one with `lines`. A program that reads the file meanwhile gets the old or the new contents as a whole.
-    /// The new file has the same owner, and no other user can read it.
+    /// Replaces the password file by one with `lines`. A program that reads the file at the same time gets either all old or all
+    /// new lines. The new file has the same owner, and no other user can read it.
     pub fn replace(&mut self, lines: Vec<Secret>) -> io::Result<()> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".new");
@@ -136,8 +137,9 @@ fn lock(directory: &Path, patience: Duration) -> io::Result<Flock<File>> {
     }
 }
 
-/// Returns the lines of a password file before a change of the password: the valid line of `lines`, then the future password `new`. `valid`
-/// is the index of the line that the BMC has accepted. Returns `None` if there are two lines and it is unknown which one is valid.
+/// Returns the lines that a password file has before the password is changed at the BMC: the valid line of `lines`, and then the
+/// future password `new`. `valid` is the index of the line that the BMC has accepted. Returns `None` if there are two lines and
+/// it is unknown which one is valid.
 pub fn staged(lines: &[Secret], valid: Option<usize>, new: &Secret) -> Option<Vec<Secret>> {
     let stays = match lines {
         _ if lines.contains(new) => return Some(lines.to_vec()),

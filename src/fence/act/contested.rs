@@ -28,8 +28,8 @@ impl Actor<'_> {
         Ok(event)
     }
 
-    /// Returns whether a reset must wait because this node's etcd has no vote. A reset of a target that reports Off does not wait, because
-    /// that target is no live voter.
+    /// Returns whether a reset must still wait because this node's etcd has no vote. If the target reports Off, a reset does not
+    /// wait, because the target's etcd cannot vote.
     pub(super) fn yields(&mut self, goal: Goal, history: &[Moment]) -> bool {
         let last = history.last().map(|last| &last.event);
         let is_off = matches!(last, Some(Event::Read { power, .. }) if power.is(PowerWord::Off));
@@ -44,7 +44,8 @@ impl Actor<'_> {
         wait.goes_on()
     }
 
-    /// Ends the race with the other node's agent, because every system of that node is proven off. No reset is under way any more.
+    /// Ends the race with the other node's agent, because every system of that node is proven off. No reset is in progress any
+    /// more.
     pub(super) fn settle_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.has_settled();
@@ -52,8 +53,8 @@ impl Actor<'_> {
         }
     }
 
-    /// Waits until the time `at`, counted from the time `began`. Meanwhile it uses the sessions of the fence race, so that no BMC closes
-    /// them as idle; if `goal` is On, it deletes them instead, because the race is over.
+    /// Waits until the time `at`, counted from the time `began`. While it waits, it sends requests in the sessions of the fence
+    /// race, so that no BMC closes them as idle. If `goal` is On, the race is over, and it deletes these sessions.
     pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
         let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
         match &mut self.contest {

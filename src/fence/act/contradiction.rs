@@ -7,9 +7,9 @@ use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
 impl Actor<'_> {
-    /// Reads a system's power state for the action `status`, which only reports what the BMC answers. If the system reports Off and its
-    /// chassis reports On, logs a warning. This is no failure, because some BMCs (such as sushy-emulator) have a chassis that always
-    /// reports On.
+    /// Reads a system's power state for the action `status`, which only reports the BMC's answer. Logs a warning if the system
+    /// reports Off and its chassis reports On. The action does not fail for that, because the chassis of some BMCs (such as
+    /// sushy-emulator) always reports On.
     pub(super) fn know_for_status(&mut self, at: usize) -> Result<Power, Failure> {
         let power = self.know_and_note(at)?;
         let Some(host) = self.hosts.get(at).filter(|_| power.is(PowerWord::Off)) else { return Ok(power) };
@@ -23,8 +23,8 @@ impl Actor<'_> {
         Ok(power)
     }
 
-    /// Reads a system's power state. If the system reports Off and its chassis reports On, stores the path of the chassis. A chassis that
-    /// does not answer counts as one that does not report On.
+    /// Reads a system's power state. If the system reports Off and its chassis reports On, stores the path of the chassis. If the
+    /// chassis does not answer, it counts as if it did not report On.
     pub(super) fn know_and_note(&mut self, at: usize) -> Result<Power, Failure> {
         let power = self.know(at)?;
         if let Some(host) = self.hosts.get_mut(at) {

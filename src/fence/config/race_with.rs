@@ -9,30 +9,31 @@ use crate::adapters::https::address::Address;
 use crate::adapters::https::tls;
 use crate::fence::options::Opt;
 
-/// The port of the BMC of the node that the agent runs on, if the option `race_with` names no port.
+/// The port of the BMC of this agent's own node. It applies if the option `race_with` names no port.
 const PORT: u16 = 443;
 
 /// The value of the options `race_with`, `race_delay` and `race_preferred`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaceWith {
-    /// The address of the BMC of the node that the agent runs on.
+    /// The address of the BMC of this agent's own node.
     pub address: Address,
     pub trust: TrustSource,
-    /// The user at the BMC of the node that the agent runs on; `None` if it is the same as at the target's BMC.
+    /// The user at the BMC of this agent's own node; `None` if it is the same as at the target's BMC.
     pub username: Option<String>,
     pub password_file: Option<PathBuf>,
-    /// The path of the system that the agent runs on, at that node's BMC; `None` if it is not configured.
+    /// The path of this agent's own system at the BMC of its node; `None` if it is not configured.
     pub systems_uri: Option<String>,
-    /// True if the node that the agent runs on wins when both nodes fence each other. The option `race_preferred` names the winner.
+    /// True if this agent's node wins when both nodes fence each other. The option `race_preferred` names the winner.
     pub is_preferred: bool,
     pub delay: Duration,
-    /// The address, system and node name of the reset's target. Each node fences the other one, so this text also shows which node opened a
-    /// session of the fence race.
+    /// The address, system and node name of the reset's target. Each node's target is the other node, so this text also shows
+    /// which node opened a session of the fence race.
     pub target: String,
 }
 
 impl Reader<'_> {
-    /// Reads the option `race_with`; returns `None` if it is not set or wrong. `address` and `trust` are those of the target's BMC.
+    /// Reads the option `race_with`; returns `None` if it is not set or not valid. `address` and `trust` are those of the
+    /// target's BMC.
     pub(super) fn race(&mut self, address: Option<&Address>, trust: Option<&TrustSource>) -> Option<RaceWith> {
         let text = self.text(Opt::RaceWith)?;
         let delay = self.seconds(Opt::RaceDelay);

@@ -16,23 +16,24 @@ use crate::fence::options::{Opt, truth};
 use crate::os::secret::Secret;
 use crate::os::uuid;
 
-/// The default time limit of an action that changes the power, in seconds. The fencer grants 60 s by default.
+/// The default time limit of an action that changes the power, in seconds. The fencer's own limit is 60 s by default.
 const ACTING: u64 = 55;
 const ASKING_UNDER_FENCER: u64 = 15;
 const ASKING_BY_HAND: u64 = 30;
-/// The seconds that an action needs in addition to the power change: to find the system, for two readings that prove the state, and for a
-/// session.
+/// The seconds that an action needs in addition to the power change: for finding the system, for two readings that prove the
+/// state, and for a session.
 const OVERHEAD: u64 = 15;
 /// The number of seconds that an action must have left after its configured delay.
 const AFTER_DELAY: u64 = 30;
-/// The time limit in seconds for connecting to the BMC if the options disable time-outs. One request must not use up the action's time.
+/// The time limit in seconds for connecting to the BMC, if the options disable time-outs. It keeps one request from using up the
+/// action's time.
 const UNLIMITED_CONNECT: u64 = 15;
 /// The time limit in seconds for one answer of the BMC if the options disable time-outs.
 const UNLIMITED_ANSWER: u64 = 30;
 /// The greatest number of systems that one value of `plug` may name.
 const PLUGS: usize = 64;
 
-/// A reader of the options, which collects all faults instead of stopping at the first one.
+/// A reader of the options. It collects all faults, and does not stop at the first one.
 pub(super) struct Reader<'a> {
     given: &'a Given,
     faults: Vec<String>,
@@ -238,7 +239,7 @@ impl<'a> Reader<'a> {
         self.faults.push(fault.to_owned());
     }
 
-    /// Returns the name of the node to fence; `None` if the caller of the agent does not name it.
+    /// Returns the name of the node to fence; `None` if the program that started the agent does not name it.
     pub(super) fn node(&self) -> Option<String> {
         self.given.node.clone()
     }
@@ -282,7 +283,8 @@ impl<'a> Reader<'a> {
         self.value(opt).unwrap_or(0)
     }
 
-    /// Returns the value of an option, or its default. Records a fault and returns `None` if the value is not valid.
+    /// Returns the value of an option, or its default if the option is not set. Records a fault and returns `None` if the value
+    /// is not valid.
     fn value<T: TryFrom<OptionValue>>(&mut self, opt: Opt) -> Option<T> {
         let text = self.text_or_default(opt);
         self.parsed(opt, &text)
@@ -299,8 +301,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the systems that the option `plug` names. A `plug` that equals the fenced node's name comes from the fencer, and not from an
-/// operator.
+/// Returns the systems that the option `plug` names. If `plug` is the fenced node's name, it comes from the fencer, and not from
+/// an operator.
 fn wanted(plug: Option<String>, node: Option<&str>, separator: &str) -> Vec<Wanted> {
     let Some(plug) = plug else {
         return vec![node.map_or(Wanted::Any, |node| Wanted::Node(node.to_owned()))];

@@ -12,40 +12,40 @@ use crate::adapters::redfish::resource::System;
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
 use crate::fence::sightings::Sightings;
 
-/// The number of unanswered requests for a session after which the agent treats a BMC as one without sessions. Only requests on an accepted
-/// connection count.
+/// The number of unanswered requests for a session after which the agent treats a BMC as one without sessions. A request counts
+/// only if the BMC accepted the connection.
 const SILENCES: u8 = 3;
 
-/// The state of one BMC in a fence race: the session by which this agent announces its reset there, and the other node's such sessions in
-/// the BMC's list.
+/// The state of one BMC in a fence race. It has the session on this BMC by which this agent announces its reset, and the sessions
+/// there by which the other node announces one.
 #[derive(Debug)]
 pub(super) struct Board {
     site: Site,
     marks: MarkBoard,
     name: MarkName,
-    /// The path of the system that this agent runs on, until the agent has read that system; `None` if it is not configured.
+    /// The path of this agent's own system; `None` if it is not configured, or once the agent has read the system.
     system: Option<String>,
-    /// The reason why this BMC belongs to another machine; `None` while nothing indicates that.
+    /// The reason why this BMC belongs to the wrong machine; `None` while nothing indicates that.
     wrong: Option<String>,
     sightings: Sightings,
     silences: u8,
-    /// The failure of the first connection to this BMC, until a step reports it.
+    /// The failure of the first connection to this BMC; `None` once a step has reported it, or if there was no failure.
     unconnected: Option<Failure>,
-    /// The outcome of the last step on this BMC, until it is reported.
+    /// The outcome of the last step on this BMC; `None` once it is reported.
     event: Option<RaceEvent>,
     /// The path of the other node's fence-race session in the BMC's last list of sessions; `None` if the list had none.
     rival: Option<String>,
-    /// The reason why this BMC's list does not show this agent's fence-race session.
+    /// The reason why this BMC's list does not show this agent's fence-race session; `None` if the list shows it.
     why: Option<String>,
-    /// True if the last search on this BMC found fence-race sessions of the other node; `None` if the list was not readable or lacked this
-    /// node's own session.
+    /// True if the last search on this BMC found fence-race sessions of the other node. `None` if the list could not be read, or
+    /// did not contain this node's own session.
     swept: Option<bool>,
     /// The list of sessions from the last search for the other node's fence-race sessions.
     left: Marks,
 }
 
 impl Board {
-    /// Creates the state of one BMC. `system` is the path of this agent's own system there, if it is configured.
+    /// Creates the state of one BMC. `system` is the path of this agent's own system at that BMC, if it is configured.
     pub(super) fn new(site: Site, mut marks: MarkBoard, name: MarkName, system: Option<String>) -> Self {
         marks.hold();
         let sightings = Sightings::of(marks.client().address());
@@ -84,8 +84,8 @@ impl Board {
         self.event = Some(RaceEvent::Listed(self.site, listing));
     }
 
-    /// Records a failed request. Returns whether the BMC counts as one that has answered. A BMC also counts if it accepts connections and
-    /// has left [`SILENCES`] requests unanswered.
+    /// Records a failed request, and returns whether the fence race counts it as an answer of the BMC. It does if the BMC refused
+    /// the request, or if it has accepted connections and left [`SILENCES`] requests unanswered.
     fn has_answered(&mut self, failure: &Failure) -> bool {
         self.why = Some(failure.to_string());
         let is_silent = matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent);
@@ -93,8 +93,8 @@ impl Board {
         failure.is_an_answer() || (is_silent && self.silences >= SILENCES)
     }
 
-    /// Returns the two facts that the fence race needs from a list of sessions: whether it has this agent's session, and whether it has one
-    /// of the other node.
+    /// Returns two facts from a list of sessions: whether it contains this agent's session, and whether it contains one of the
+    /// other node.
     fn judge(&mut self, marks: &Marks) -> Listing {
         let user = self.marks.user().to_owned();
         let rivals: Vec<Rival> = marks.others.iter().filter_map(|other| self.name.rival(other, marks, &user)).collect();
@@ -109,8 +109,9 @@ impl Board {
         Listing { ours: marks.ours, rivals: self.rival.is_some() }
     }
 
-    /// Returns whether this may be the BMC of the agent's own node. It is not if the system that the agent runs on is off or missing there.
-    /// The list of another machine's BMC proves nothing, because the other node's agent does not read it.
+    /// Returns whether this may be the BMC of the agent's own node. It is not if the agent's own system is off or missing at this
+    /// BMC. Sessions in the list of a third machine's BMC announce nothing, because the other node's agent does not read that
+    /// list.
     fn is_right(&mut self) -> bool {
         if let Some(uri) = &self.system {
             self.wrong = match self.marks.system(uri) {
@@ -133,8 +134,9 @@ impl Board {
         self.wrong.is_none()
     }
 
-    /// Searches for fence-race sessions that the other node has left, because that node is proven off. Its agent would otherwise have to
-    /// wait for them after its next boot. Ignores the BMC of another machine, because its sessions belong to other nodes.
+    /// Searches for fence-race sessions that the other node has left, because that node is proven off. After its next boot, its
+    /// agent would have to wait until these sessions end. Does not search the BMC of a third machine, because the sessions there
+    /// belong to other nodes.
     pub(super) fn look_for_rivals(&mut self) {
         self.sightings.condemn();
         let marks = if self.marks.is_up() && self.wrong.is_none() { self.marks.read().ok() } else { None };
@@ -144,7 +146,7 @@ impl Board {
         self.left = marks.unwrap_or_default();
     }
 
-    /// Deletes the fence-race sessions that [`Self::look_for_rivals`] has found, and that of this agent.
+    /// Deletes the sessions that [`Self::look_for_rivals`] has found, and this agent's own fence-race session.
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.left);
         for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
@@ -173,18 +175,19 @@ pub(super) struct Report {
     pub(super) event: Option<RaceEvent>,
     /// The path of the other node's fence-race session in the BMC's last list of sessions; `None` if the list had none.
     pub(super) rival: Option<String>,
-    /// The reason why the BMC's list does not show this agent's fence-race session.
+    /// The reason why the BMC's list does not show this agent's fence-race session; `None` if the list shows it.
     pub(super) why: Option<String>,
-    /// True if the BMC's list had no fence-race session of the other node after that node was proven off.
+    /// True if the list showed no fence-race session of the other node when this agent read it after that node was proven off.
     pub(super) is_clean: bool,
 }
 
-/// A [`Board`] with threads that execute one step after the other. Each step ends in limited time, because each request has a time limit.
+/// A [`Board`] with threads that execute one step after the other. Each step ends in limited time, because each of its requests
+/// has a time limit.
 #[derive(Debug)]
 pub(super) struct Lane {
     board: Arc<Mutex<Board>>,
     address: String,
-    /// The receiver of the result of the last job; `None` once the result was received.
+    /// The receiver of the last job's result; `None` once the result was received.
     job: Option<Receiver<Report>>,
     last: Report,
 }
@@ -195,7 +198,7 @@ impl Lane {
         Self { board: Arc::new(Mutex::new(board)), address, job: None, last: Report::default() }
     }
 
-    /// Starts `job` in a thread. The thread first waits for the end of the previous job.
+    /// Starts `job` in a thread, which first waits until the previous job has ended.
     pub(super) fn start(&mut self, job: impl FnOnce(&mut Board) + Send + 'static) {
         let (board, before) = (self.board.clone(), self.job.take());
         let (sends, receives) = mpsc::sync_channel(1);

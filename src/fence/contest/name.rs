@@ -5,21 +5,24 @@ use std::time::Duration;
 use crate::adapters::redfish::mark::{Marks, OtherSession};
 use crate::os::clock;
 
-/// The prefix by which the `Context` of a Redfish session shows that the session announces a reset in a fence race.
+/// The beginning of a Redfish session's `Context` by which the session is recognized as one that announces a reset in a fence
+/// race.
 const PREFIX: &str = "tandem-fence-race";
 
-/// The name of the sessions by which this node announces a reset in a fence race. It distinguishes them from those of the other node.
+/// The name of the sessions by which this node announces a reset in a fence race. The other node's sessions have another name.
 #[derive(Clone, Debug)]
 pub(in crate::fence) struct MarkName {
     longest: Duration,
-    /// The hash of this node's target. The two nodes have different targets, and each run of an agent computes the same hash.
+    /// The hash of this node's target. The two nodes have different targets, so their hashes differ. Every run of an agent
+    /// computes the same hash.
     id: String,
 }
 
 /// A session that the other node may have opened to announce a reset in a fence race.
 pub(super) struct Rival {
     pub(super) shown: String,
-    /// A key that no other session ever has; `None` if the BMC shows neither a `Context` nor a time of creation.
+    /// A key that identifies this session, and that no other session ever has. `None` if the BMC shows neither a `Context` nor a
+    /// time of creation.
     pub(super) key: Option<String>,
     pub(super) longest: Duration,
 }
@@ -33,13 +36,13 @@ impl MarkName {
         Self { longest, id: format!("{id:016x}") }
     }
 
-    /// Returns the `Context` of a new session that announces a reset: the prefix, the seconds after which its agent has ended, this node's
-    /// id, and a number. Each session of this node has another number.
+    /// Returns the `Context` of a new session that announces a reset. It has the prefix, the seconds after which the session's
+    /// agent has ended, this node's id, and a number that differs for each session of this node.
     pub(in crate::fence) fn context(&self) -> String {
         format!("{PREFIX} {} {} {:x}", self.longest.as_secs(), self.id, clock::boot_nanoseconds())
     }
 
-    /// Returns whether a session's `Context` shows that the other node opened it to announce a reset.
+    /// Returns whether the `Context` of the session `other` shows that the other node opened the session to announce a reset.
     pub(super) fn is_a_rivals(&self, other: &OtherSession) -> bool {
         self.other_marks_time(other).is_some()
     }
@@ -50,8 +53,8 @@ impl MarkName {
         (words.next() != Some(self.id.as_str())).then_some(longest)
     }
 
-    /// Returns the session `other` as a [`Rival`]; `None` if the other node cannot have opened it for the fence race. `user` is the account
-    /// that has read `list`.
+    /// Returns the session `other` as a [`Rival`]; `None` if the other node cannot have opened it for the fence race. `list` is
+    /// the list that contains it, and `user` is the account that has read this list.
     pub(super) fn rival(&self, other: &OtherSession, list: &Marks, user: &str) -> Option<Rival> {
         let origin = other.origin.as_ref().map(|origin| format!(" from {origin}")).unwrap_or_default();
         let shown = format!("{}{origin}", other.path);
