@@ -32,25 +32,25 @@ pub enum Goal {
     Know,
     Off,
     On,
-    /// The goal of a reset in which the BMC switches the system off and on, with evidence that it happened.
+    /// The goal of one reset by which the BMC switches the system off and on again. The agent needs evidence that this happened.
     Cycle,
 }
 
 /// An event in a phase (a part of an action): the result of a request to the BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The result of reading the system: its power state, and the time of its last reset if it reports that. A system that is certainly
-    /// missing counts as off; `is_there` is false only for it.
+    /// The result of reading the system: its power state, and the time of its last reset if the BMC reports one. `is_there` is
+    /// false for a system that is certainly missing at the BMC and is configured to count as off.
     Read { power: Power, last_reset: Option<String>, is_there: bool },
     /// The agent could not read the system.
     Unread(Failure),
     /// The BMC accepted a reset.
     Posted,
-    /// The BMC refused a reset, or its answer was lost.
+    /// The BMC refused a reset, or the BMC's answer to it was lost.
     Refused(Failure),
-    /// The BMC's task for an accepted reset has failed. That reset has no further effect.
+    /// The BMC's task for an accepted reset has failed. The reset will have no further effect.
     Undone(Failure),
-    /// The chassis of the system answered. The field is the path of a chassis that reports On, if there is one.
+    /// The chassis of the system answered. The field is the path of a chassis that reports On; `None` if none does.
     Chassis { on: Option<String> },
     /// The chassis of the system did not answer.
     ChassisUnread(Failure),
@@ -73,16 +73,16 @@ pub struct Moment {
     pub event: Event,
 }
 
-/// The time limits, pauses and numbers of attempts of a phase of an action.
+/// The limits of a phase of an action: its time limits, its pauses and the greatest number of resets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The time limit of the whole phase, which is a part of an action.
     pub end: Duration,
-    /// The time for which the agent retries a BMC that has never given a useful answer.
+    /// The time for which the agent retries its requests if the BMC has never given a useful answer.
     pub patience: Duration,
-    /// The time limit from the first accepted reset to the goal; `None` where only `end` is a limit.
+    /// The time limit from the first accepted reset to the goal; `None` if there is no limit other than `end`.
     pub after_post: Option<Duration>,
-    /// The time after an accepted reset without effect, until the agent posts the next one.
+    /// The time after which the agent posts the next reset, if an accepted reset had no effect.
     pub repost: Duration,
     /// The greatest number of resets that the BMC may accept in one phase (a part of an action).
     pub attempts: u32,
@@ -90,10 +90,11 @@ pub struct Limits {
     pub power_wait: Duration,
     /// The longest pause between two readings of the power state.
     pub poll: Duration,
-    /// The time before the first reset in which the agent only reads. A system in the middle of a power cycle can power on in it.
+    /// The time before the first reset, in which the agent only reads. A system that is in a power cycle can power on in this
+    /// time.
     pub grace: Duration,
-    /// True if the attempt may end without a reset after an outage of the BMC. The fencer then tries again after a delay that differs
-    /// between the nodes. False if an earlier attempt has ended in this way recently.
+    /// True if the attempt may end without a reset because the BMC was unreachable. In that case the fencer repeats it after a
+    /// delay that differs between the nodes. False if an earlier attempt has recently ended in this way.
     pub may_give_way: bool,
 }
 
@@ -109,35 +110,36 @@ pub struct Plan {
 /// The next step in a phase, which is a part of an action such as switching off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceStep {
-    /// Read the power state, at the time in the field or later.
+    /// Read the power state, at the time `not_before` or later. It counts from the start of the phase.
     Read {
         not_before: Duration,
     },
-    /// Post a reset of the type in the field now.
+    /// Post a reset now, of the type `reset_type`.
     Post {
         reset_type: String,
     },
     /// Query whether the system's chassis reports On.
     AskChassis,
     Done(Reached),
-    /// End the attempt without a reset. The fencer tries again after a delay.
+    /// End the attempt without a reset. The fencer makes a new attempt after a delay.
     GiveWay,
     /// End the attempt with the failure in the field.
     Fail(Failure),
 }
 
-/// The way in which a part of an action has reached its goal.
+/// The way in which a phase (a part of an action) has reached its goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// The system was in the wanted power state before the action, as far as the agent knows.
     Already,
     /// A reset that this agent posted has changed the power state.
     ByUs,
-    /// The action was to read the power state, and has read the one in the field.
+    /// The goal was to read the power state. The field is the state that was read.
     State(Power),
 }
 
-/// The pause after the BMC has refused a reset as "not in this state", because a system that was just switched needs a moment.
+/// The pause after the BMC has refused a reset because the system is "not in this state". A system that was just switched needs
+/// some time before it accepts a reset.
 const STATE_RETRY: Duration = Duration::from_secs(2);
 impl Plan {
     /// Returns the next step of the phase after the events in `history`. `now` and the times of the events count from the start of the
@@ -221,7 +223,7 @@ impl Plan {
         Some(self.out_of_time(history))
     }
 
-    /// Returns the time at which the phase must end, counted from the start of the phase. An action has several phases.
+    /// Returns the time at which this phase of the action must end, counted from the start of the phase.
     fn end(&self, history: &[Moment]) -> Duration {
         let first = posted(history).next();
         match (first, self.limits.after_post) {
@@ -247,8 +249,8 @@ impl Plan {
         }
     }
 
-    /// Returns the next step if the chassis at `path` reports On, although the system reports Off. The BMC has not accepted the last
-    /// reset.
+    /// Returns the next step if the system reports Off and the chassis at `path` reports On, after the BMC did not accept the
+    /// last reset.
     fn after_contradiction(&self, history: &[Moment], now: Duration, path: &str) -> FenceStep {
         let refused = tries(history).last().and_then(|(at, event)| Some((at, event.refusal()?)));
         match refused {
@@ -295,9 +297,10 @@ impl Plan {
         }
     }
 
-    /// Returns whether this attempt must end without a reset, because the BMC was unreachable. The other node may be in the middle of
-    /// fencing this node when the outage ends. The fencer delays each attempt so that two nodes do not fence each other. Ending this
-    /// attempt makes the delay apply to the next one.
+    /// Returns whether this attempt must end without a reset, because the BMC was unreachable.
+    ///
+    /// When such an outage ends, the other node may be about to fence this node. The fencer delays each attempt so that two nodes
+    /// do not fence each other, but this attempt's delay ended before the outage did. The next attempt has a new delay.
     fn gives_way(&self, history: &[Moment]) -> bool {
         self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
@@ -342,8 +345,8 @@ impl Plan {
     }
 }
 
-/// Returns whether a reset may have failed with `failure` because the system is off. This is possible if the BMC's answer was lost, or if
-/// the BMC refused the reset as "not in this state".
+/// Returns whether a reset may have failed with `failure` because the system is off. That is possible if the BMC refused the
+/// reset as "not in this state", and also if the BMC's answer was lost.
 fn fits_off(failure: &Failure) -> bool {
     matches!(
         failure.kind,
@@ -355,8 +358,8 @@ fn is_busy(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::Busy { .. })
 }
 
-/// Returns whether the agent should repeat a reading that failed with `failure`. `heard` is true if the BMC has answered before; such a BMC
-/// may lose a resource for a moment.
+/// Returns whether the agent should repeat a reading that failed with `failure`. `heard` is true if the BMC has answered before,
+/// because a working BMC may lose a resource for a moment.
 fn may_pass(failure: &Failure, heard: bool) -> bool {
     failure.is_passing() || (heard && matches!(failure.kind, FailureKind::Missing | FailureKind::Disliked))
 }

@@ -26,15 +26,15 @@ use crate::os::wiped;
 use crate::records::bmc_note;
 
 const FAILED: u8 = 1;
-/// The time limit of the options on standard input. The fencer writes all options at once and closes the pipe.
+/// The time limit for reading the options from standard input. The fencer writes all options at once and closes the pipe.
 const INPUT_TIME: Duration = Duration::from_secs(10);
-/// The time after the action's own limit in which the agent may finish its last request and delete its session. The fencer's time-out is
-/// later.
+/// The time after the action's own limit in which the agent may finish its last request and delete its session. It ends before
+/// the fencer's time-out.
 const GRACE: Duration = Duration::from_secs(4);
 /// The signals by which a person or a service manager ends the process early.
 const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
 
-/// Runs the fence agent with `args`, without the program's name. Returns the exit code.
+/// Runs the fence agent with `args`, which do not contain the program's name. Returns the exit code.
 pub fn main(args: &[OsString]) -> u8 {
     let given = match read_input(args) {
         Ok(given) => given,
@@ -89,7 +89,8 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     Ok(code)
 }
 
-/// Records in `directory` that an action which switches off begins. Writes in a thread, so that the action does not wait for the disk.
+/// Records in `directory` that an action begins which switches a system off. A thread writes the record, so that the action does
+/// not wait for the disk.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
     let notes = note::of_beginning(config);
@@ -103,9 +104,9 @@ fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
     });
 }
 
-/// Ends the process if it is still running [`GRACE`] after `total`.
+/// Ends the process if it still runs [`GRACE`] after the time limit `total`.
 ///
-/// Every request to the BMC has a time limit. This limit is for everything that has none: a file on a dead file server, a named pipe
+/// Every request to the BMC has a limit of its own. This limit is for everything else: a file on a dead file server, a named pipe
 /// without a writer, or a syslog daemon that accepts no more lines.
 #[expect(
     clippy::exit,
@@ -128,7 +129,7 @@ fn end_after(total: Duration) {
     });
 }
 
-/// Installs a signal handler that deletes all open sessions before the process ends. Only the first session installs it.
+/// Installs a signal handler that deletes all open sessions and then ends the process. Only the first call installs it.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn delete_at_a_signal(sessions: SessionHandle) {
     let signals: SigSet = ENDINGS.iter().copied().collect();
@@ -148,7 +149,8 @@ fn end_by(signal: Signal) {
     std::process::exit(128 + signal as i32)
 }
 
-/// Prints the result, and returns the exit code. A power action that has succeeded returns success even if its output cannot be written.
+/// Prints the result, and returns the exit code. If a power action has succeeded, it returns success even if the output cannot be
+/// written.
 fn finish(action: Action, ending: &Ending) -> u8 {
     if ending.text.is_empty() {
         return ending.code;
@@ -179,8 +181,10 @@ fn text(given: &Given, opt: Opt) -> Option<&str> {
     given.values.get(&opt).and_then(|value| value.text())
 }
 
-/// Configures the log. Errors go to stderr and syslog, and notices for the operator to syslog. With `verbose` every line goes to both.
-/// Otherwise a successful action prints nothing on stderr, because some callers take any output there for a failure.
+/// Configures the log. Errors go to stderr and syslog, and notices for the operator to syslog. With the option `verbose`, every
+/// line goes to both.
+///
+/// Without it, a successful action prints nothing on stderr, because some callers take any output there for a failure.
 fn start_logging(given: &Given) {
     let level = text(given, Opt::VerboseLevel).and_then(|level| level.parse::<i32>().ok());
     let verbose = match level {
@@ -232,7 +236,8 @@ fn read_lines() -> Result<Zeroizing<Vec<u8>>, String> {
     Ok(bytes)
 }
 
-/// Returns standard input without a buffer. The buffer of `io::stdin` lives as long as the process, and would keep a password in memory.
+/// Returns standard input without a buffer. `io::stdin` has a buffer that lives as long as the process, and a password would stay
+/// in it.
 fn unbuffered_stdin() -> io::Result<File> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }

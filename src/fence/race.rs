@@ -5,7 +5,8 @@
 //! shows this node's own mark. So if two nodes mark one BMC, at least one sees the other. No node resets while it sees a mark of
 //! the other. The preferred node waits until that mark has gone, and the other node withdraws its own.
 
-/// A BMC on which an agent opens a mark session: a Redfish session by which the other node's agent sees that a reset is planned.
+/// A BMC on which an agent opens a mark session. This is a Redfish session that shows the other node's agent that this agent
+/// plans a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Site {
     /// The BMC of the node that is to be reset.
@@ -16,8 +17,8 @@ pub enum Site {
 
 pub const SITES: [Site; 2] = [Site::Target, Site::Own];
 
-/// The BMCs that have not yet answered the present step of the fence race. The agent queries both in parallel, and they answer in any
-/// order.
+/// The BMCs that have not yet answered the present step of the fence race. The agent queries both at the same time, and they
+/// answer in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Open {
     pub target: bool,
@@ -48,12 +49,12 @@ impl Open {
 pub enum Mark {
     #[default]
     Down,
-    /// The BMC did not open the mark session (see [`Site`]), as far as this node knows.
+    /// The BMC did not open the mark session (see [`Site`]), or opened it without this node's knowledge.
     Failed,
     /// The target's BMC did not answer the request for a mark session (see [`Site`]).
     Silent,
     Up,
-    /// The BMC's last list of sessions has this node's mark session (see [`Site`]).
+    /// The BMC's last list of sessions contains this node's mark session (see [`Site`]).
     Proven,
 }
 
@@ -65,8 +66,8 @@ pub enum RaceStep {
     /// Delete this node's mark sessions (see [`Site`]) on both BMCs.
     Lower,
     Wait(Pause),
-    /// Send the reset, because this node has won the race. The field is true if the lists of both BMCs show that, and false if a wait
-    /// decided it.
+    /// Send the reset, because this node has won the race. `proven` is true if the lists of both BMCs show that. It is false if
+    /// this node has only waited long enough.
     Reset {
         proven: bool,
     },
@@ -77,10 +78,10 @@ pub enum RaceStep {
 pub enum Pause {
     /// The wait before the agent reads the BMCs' lists of sessions again.
     Poll,
-    /// One second: the wait of the preferred node if a BMC's list of sessions does not show the session that this node opened there for
-    /// the race.
+    /// One second. The preferred node waits so long if a BMC's list does not show the session that this node opened there for the
+    /// race.
     Short,
-    /// The option `race_delay`: the wait of the node that is not preferred.
+    /// The value of the option `race_delay`. The node that is not preferred waits so long.
     Delay,
 }
 
@@ -88,7 +89,7 @@ pub enum Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceEvent {
     Raised(Site, Raised),
-    /// The BMC's list of sessions; `None` if the BMC did not answer. For a BMC that offers no list, it is empty.
+    /// The BMC's list of sessions. It is empty if the BMC offers no list, and `None` if the BMC did not answer.
     Listed(Site, Option<Listing>),
     Lowered,
     Waited,
@@ -100,17 +101,17 @@ pub enum Raised {
     Acknowledged,
     /// The BMC answered that it opens no session at present.
     Refused,
-    /// The BMC did not answer. It may have opened the session, or may not have received the request.
+    /// The BMC did not answer. It may not have received the request, or may have opened the session.
     Unanswered,
 }
 
-/// The contents of a BMC's list of sessions that matter to the fence race.
+/// Facts from a BMC's list of sessions that matter to the fence race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Listing {
-    /// True if the list has the session by which this agent announces its reset.
+    /// True if the list contains the session by which this agent announces its reset.
     pub ours: bool,
-    /// True if the list has a session by which the other node may announce a reset, and the agent that opened the session may still
-    /// run.
+    /// True if the list contains a session by which the other node may announce a reset. A session does not count once the agent
+    /// that opened it must have ended.
     pub rivals: bool,
 }
 
@@ -120,17 +121,18 @@ pub struct Race {
     preferred: bool,
     target: Knowledge,
     own: Knowledge,
-    /// True once this node has waited with its mark sessions (see [`Site`]) open, because a BMC's list did not show one of them.
+    /// True once this node has waited while its mark sessions (see [`Site`]) were open. It waits if a BMC's list does not show
+    /// its mark session.
     waited: bool,
     step: RaceStep,
 }
 
-/// The state of the mark sessions (see [`Site`]) on one BMC, as this node knows it.
+/// The mark sessions (see [`Site`]) of both nodes on one BMC, as far as this node knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Knowledge {
     mark: Mark,
-    /// True if this node has seen the other node's mark session (see [`Site`]) on this BMC. A later list that has this node's session and
-    /// lacks the other node's makes it false.
+    /// True if this node has seen the other node's mark session (see [`Site`]) on this BMC. It becomes false once a later list
+    /// contains this node's session and not the other node's.
     rival: bool,
 }
 
@@ -153,7 +155,7 @@ impl Knowledge {
 }
 
 impl Race {
-    /// Begins a fence race. `preferred` is true for the node that wins if both nodes race.
+    /// Begins a fence race. `preferred` is true for the node that wins if both nodes take part.
     pub fn new(preferred: bool) -> Self {
         let step = RaceStep::Raise(Open::BOTH);
         Self { preferred, target: Knowledge::default(), own: Knowledge::default(), waited: false, step }
@@ -168,7 +170,7 @@ impl Race {
         self.at(site).mark
     }
 
-    /// Returns whether a mark session (see [`Site`]) of the other node is on a BMC, as far as this node knows.
+    /// Returns whether the other node has a mark session (see [`Site`]) on a BMC, as far as this node knows.
     pub fn sees_rival(&self, site: Site) -> bool {
         self.at(site).rival
     }
@@ -187,7 +189,7 @@ impl Race {
         }
     }
 
-    /// Returns the state of the race after `event`. An event that does not belong to the present step changes nothing.
+    /// Returns the state of the race after `event`. If the event does not belong to the present step, the state does not change.
     #[must_use]
     pub fn after(mut self, event: RaceEvent) -> Self {
         match (self.step, event) {
@@ -240,8 +242,8 @@ impl Race {
         self
     }
 
-    /// Returns the step after both BMCs have answered the requests for mark sessions (see [`Site`]). The agent does not read their lists
-    /// before.
+    /// Returns the step after both BMCs have answered the requests for mark sessions (see [`Site`]). The agent reads the BMCs'
+    /// lists only after both answers.
     fn after_raising(&mut self) -> RaceStep {
         match (self.target.mark, self.own.mark) {
             // A node that cannot reset must not leave a mark, because the other node waits for it.
@@ -260,8 +262,9 @@ impl Race {
         RaceStep::Read(Open { target: true, own: self.own.mark != Mark::Failed })
     }
 
-    /// Begins the race anew, because the target's BMC does not answer. What this node has seen is outdated once that BMC answers again. A
-    /// reset without a mark session (see [`Site`]) could meet a reset of the other node.
+    /// Begins the race again, because the target's BMC does not answer. By the time that it answers, this node's observations
+    /// will be outdated. Without a mark session (see [`Site`]) this node must not reset, because the other node may reset at the
+    /// same time.
     fn begin_anew(&mut self) {
         self.waited = false;
         for site in SITES {
@@ -273,7 +276,7 @@ impl Race {
         self.step = RaceStep::Wait(Pause::Poll);
     }
 
-    /// Returns the next step of the fence race, which follows from the lists of sessions of both BMCs.
+    /// Returns the next step of the fence race, which this node decides from the lists of sessions of both BMCs.
     fn decide(self) -> RaceStep {
         let proven = self.target.mark == Mark::Proven && self.own.mark == Mark::Proven;
         match (self.target.rival || self.own.rival, self.preferred) {

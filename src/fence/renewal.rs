@@ -8,30 +8,31 @@ use super::login_memory::Remembered;
 use super::password_file::PasswordFile;
 use crate::os::clock;
 
-/// The time after which a periodic check tries the second line of a password file again, if the BMC accepted the first one. The BMC may
-/// accept the second line at any moment, but it counts every login.
+/// The time after which a periodic check tries the second line of a password file again, if the BMC accepted the first line. The
+/// BMC may accept the second line at any moment. It counts every login, so the check does not try more often.
 const AFTER_THE_FIRST: Duration = Duration::from_secs(60);
-/// The time after which a periodic check tries both lines of a password file again, if the BMC refused both. More attempts could lock the
-/// account before an operator repairs the file.
+/// The time after which a periodic check tries both lines of a password file again, if the BMC refused both. With more attempts
+/// the BMC could lock the account before an operator has corrected the file.
 const AFTER_BOTH_REFUSED: Duration = Duration::from_secs(3_600);
 
-/// The caller of a check which line of a password file is valid.
+/// The caller of the check that finds out which line of a password file is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// An operator's command, which waits for the answer.
     Now,
-    /// A periodic caller. The check queries the BMC only at intervals, and only if no action's login has shown which line is valid.
+    /// A periodic caller. For it, the check queries the BMC only at intervals, and only if the logins of the agent's actions have
+    /// not shown which line is valid.
     NowAndThen,
 }
 
-/// The result of a check which line of a password file is valid.
+/// The result of the check that finds out which line of a password file is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// The file has only one line.
     Single,
     /// The BMC accepts the second line. The check has removed the first line.
     Dropped,
-    /// The BMC still accepts the first line, so both lines stay.
+    /// The BMC still accepts the first line, so the check has removed no line.
     FirstIsValid,
     /// No check is due now, or the file has just changed.
     NotDue,
@@ -39,10 +40,10 @@ pub enum Settled {
     Unknown(String),
 }
 
-/// Asks the BMC of the fence device with `options` which line of its password file at `path` is valid. Removes the first line if the
-/// second is valid.
+/// Asks the BMC of the fence device which line of the password file at `path` is valid. `options` are the device's options.
+/// Removes the first line if the second one is valid.
 ///
-/// The second line is never removed. It is the new password, and the BMC may change to it after it has accepted the first line.
+/// The second line is never removed. It is the new password, and the BMC may begin to accept it at any later time.
 pub fn settle(
     options: &[u8],
     target: Option<&str>,
@@ -76,7 +77,7 @@ pub fn settle(
     }
 }
 
-/// Removes the first line of the password file at `path`. Does nothing if the file is no longer the one in `seen`.
+/// Removes the first line of the password file at `path`. Does nothing if the file has changed since it was read as `seen`.
 fn drop_first(path: &Path, seen: &PasswordFile) -> std::io::Result<Settled> {
     let mut file = PasswordFile::hold(path)?;
     if file.identity != seen.identity {

@@ -10,11 +10,11 @@ use crate::adapters::https::address::Address;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// The directory of the files that record when this node first saw each fence-race session of the other node. It is empty after a reboot.
+/// The directory of the files that record when this node first saw the other node's fence-race sessions. A reboot empties it.
 const DIR: &str = "/run";
 
-/// The time that replaces the first sighting of a fence-race session, once the agent that opened the session is known to have ended. It is
-/// older than any limit.
+/// The time that replaces the first sighting of a fence-race session once the session's agent is known to have ended. It makes
+/// the session older than any limit.
 const EVER: u64 = 0;
 
 /// A fence-race session on a BMC, and the time at which this node first saw it, in nanoseconds since the machine booted.
@@ -30,7 +30,7 @@ struct Seen {
     marks: Vec<Sighting>,
 }
 
-/// The other node's fence-race sessions that this node has seen on one BMC, stored for the agent's next runs.
+/// The other node's fence-race sessions that this node has seen on one BMC. A file stores them for the agent's next runs.
 #[derive(Clone, Debug)]
 pub(super) struct Sightings {
     path: PathBuf,
@@ -51,8 +51,8 @@ impl Sightings {
         Self { path, seen }
     }
 
-    /// Stores `marks`, the other node's fence-race sessions in the BMC's present list, and drops all others from the file. Returns for how
-    /// long this node has seen each.
+    /// Stores `marks`, which are the other node's fence-race sessions in the BMC's present list. Drops all other sessions from
+    /// the file. Returns for each of `marks` how long ago this node first saw it.
     pub(super) fn note(&mut self, marks: &[&str]) -> Vec<Duration> {
         let now = clock::boot_nanoseconds();
         let mut next = Seen::default();
@@ -66,7 +66,7 @@ impl Sightings {
         self.seen.marks.iter().map(|sighting| age(sighting.first)).collect()
     }
 
-    /// Records that the agents that opened all stored fence-race sessions have ended, because their node is proven off.
+    /// Records for all stored fence-race sessions that the agents that opened them have ended, because their node is proven off.
     pub(super) fn condemn(&mut self) {
         let mut next = self.seen.clone();
         next.marks.iter_mut().for_each(|sighting| sighting.first = EVER);

@@ -8,7 +8,7 @@ use crate::adapters::redfish::client::Trace;
 use crate::base::{printable, utc};
 use crate::os::{appended, clock};
 
-/// Opens the debug file (if one is configured), and returns the function that writes to it and to the debug log.
+/// Opens the debug file if one is configured. Returns the function that writes to the debug file and to the debug log.
 ///
 /// A file that cannot be opened is no error, because a node must be fenced even if a disk is full, read-only or missing.
 pub fn open(path: Option<&str>) -> Trace {

@@ -12,7 +12,7 @@ pub(super) fn was_away(moment: &Moment) -> bool {
     matches!(&moment.event, Event::Unread(why) | Event::ChassisUnread(why) if why.kind == FailureKind::Unreachable)
 }
 
-/// Returns the events after the last one that shows an unreachable BMC.
+/// Returns the events after the last event that shows an unreachable BMC.
 pub(super) fn since_outage(history: &[Moment]) -> &[Moment] {
     let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
     history.get(from..).unwrap_or_default()
@@ -26,7 +26,7 @@ pub fn said_otherwise(history: &[Moment]) -> bool {
     })
 }
 
-/// Returns whether the system was off and then on again. A restore policy or another program may have powered it on.
+/// Returns whether `history` shows the system off and later on again. A restore policy or another program may have powered it on.
 pub fn came_back(history: &[Moment]) -> bool {
     let mut was_off = false;
     history.iter().any(|moment| match &moment.event {
@@ -39,16 +39,16 @@ pub fn came_back(history: &[Moment]) -> bool {
     })
 }
 
-/// Returns the time from the first accepted reset to the last event; `None` if no reset was accepted. The time begins at the event before
-/// the acceptance, because the agent sent the reset directly after that event.
+/// Returns the time from the first accepted reset to the last event; `None` if no reset was accepted. The time begins at the
+/// event before the acceptance, because the agent sent the reset directly after it.
 pub fn since_reset(history: &[Moment]) -> Option<Duration> {
     let posted = history.iter().position(|moment| moment.event == Event::Posted)?;
     let sent = posted.checked_sub(1).and_then(|before| history.get(before)).map_or(Duration::ZERO, |moment| moment.at);
     Some(history.last()?.at.saturating_sub(sent))
 }
 
-/// Returns the times of the last consecutive readings of Off, newest first. A reset that the BMC refused because the system is off may be
-/// between them, because it changes nothing.
+/// Returns the times of the last consecutive readings of Off, newest first. Failed readings, answers of the chassis, and refusals
+/// because the system is off may be between them, because they change nothing.
 pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     let mut run = Vec::new();
     for moment in history.iter().rev() {
@@ -66,16 +66,18 @@ pub(super) fn first_of_run(history: &[Moment]) -> Duration {
     run_of_off(history).last().copied().unwrap_or_default()
 }
 
-/// Returns whether the BMC was unreachable after the first reset and has reported only Off since then. Such a BMC may have restarted, and
-/// may not know the state of its system yet.
+/// Returns whether the BMC was unreachable after the agent's first reset and has reported only Off since then. Such a BMC may
+/// have restarted, and may not know its system's state yet.
 pub(super) fn may_not_know_its_host(history: &[Moment]) -> bool {
     let since = since_outage(history);
     let was_away_after_it = tries(history).count() > tries(since).count();
     was_away_after_it && !said_otherwise(since)
 }
 
-/// Returns whether `history` shows a reset after this agent's first attempt: another power state, or another time of the last reset. After
-/// an outage of the BMC, readings count only once it has reported On, because some BMCs report wrong states while they start.
+/// Returns whether `history` shows that the system was reset after this agent's first attempt. It does if the BMC reports another
+/// power state, or another time of the last reset.
+///
+/// After an outage of the BMC, its readings count only once it has reported On. Some BMCs report wrong states while they start.
 pub(super) fn was_reset(history: &[Moment]) -> bool {
     let Some(at) = history.iter().position(is_try) else { return false };
     let (before, after) = history.split_at(at);
@@ -99,7 +101,7 @@ pub(super) fn was_reset(history: &[Moment]) -> bool {
     })
 }
 
-/// Returns whether the BMC's answer to a reset was lost, so that the reset may have worked.
+/// Returns whether the BMC's answer to a reset was lost. Such a reset may have worked.
 pub(super) fn may_have_worked(history: &[Moment]) -> bool {
     refusals(history)
         .any(|failure| matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled))
@@ -130,13 +132,13 @@ pub(super) fn refusals(history: &[Moment]) -> impl Iterator<Item = &Failure> {
     history.iter().filter_map(|moment| moment.event.refusal())
 }
 
-/// Returns whether an accepted reset may take effect later. It may, unless the BMC has reported that its task failed.
+/// Returns whether an accepted reset may still take effect. It may, unless the BMC has reported that the reset's task failed.
 pub(super) fn may_yet_work(history: &[Moment]) -> bool {
     let last = history.iter().rev().find(|moment| matches!(moment.event, Event::Posted | Event::Undone(_)));
     last.is_some_and(|moment| moment.event == Event::Posted)
 }
 
-/// Returns the index of the reset type to post next. The agent uses the next type once the BMC has refused one as unknown.
+/// Returns the index of the reset type to post next. After each refusal of a type as unknown, the agent uses the next type.
 pub(super) fn type_index(history: &[Moment]) -> usize {
     refusals(history).filter(|failure| failure.kind == FailureKind::ValueRefused).count()
 }

@@ -41,8 +41,8 @@ fn asked_pause(failure: &Failure) -> Duration {
     }
 }
 
-/// Returns the pause between a refused reset and the next reading. It is short, because the power state shows in any case whether the
-/// reset has worked.
+/// Returns the pause between a refused reset and the next reading. It is short, because a reading shows whether the reset has
+/// worked although it was refused.
 pub(super) fn after_refusal(failure: &Failure) -> Duration {
     match failure.kind {
         FailureKind::ValueRefused => Duration::ZERO,

@@ -7,34 +7,35 @@ use super::{Event, Moment, fits_off};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 
-/// The least time between two readings that prove Off. Some BMCs report Off for a moment while they start.
+/// The least time between the two readings that prove Off. Some BMCs report Off for a moment while they start.
 pub(super) const CONFIRM: Duration = Duration::from_secs(1);
-/// The time after an accepted reset from which a reading of Off counts, if the system never reported another state. By the standard,
-/// `ForceOff` holds the power button for four seconds, and no reading shows when that is over.
+/// The time after an accepted reset from which a reading of Off counts, if the system has only ever reported Off. By the
+/// standard, `ForceOff` holds the power button for four seconds, and no reading shows when these are over.
 const HOLD: Duration = Duration::from_secs(5);
-/// The number of refused resets after which the agent takes a refusal without a known reason as final.
+/// The number of refused resets after which the agent takes a refusal as final, if the BMC names no known reason.
 pub(super) const DISLIKES: usize = 3;
-/// The number of identical refusals of a reset after which the agent takes the refusal as final, if the system reports Off and the BMC does
-/// not ask for a retry.
+/// The number of identical refusals after which the agent takes the refusal of a reset as final. It applies if the system reports
+/// Off and the BMC does not ask for a retry.
 const STANDING_REFUSALS: usize = 8;
-/// The least time between the first and the last of [`STANDING_REFUSALS`] refusals. A BMC that is starting accepts no resets, and may
-/// report Off for a system that is on.
+/// The least time from the first to the last of [`STANDING_REFUSALS`] refusals. It excludes a BMC that is starting: such a BMC
+/// accepts no resets, and may report Off for a system that is on.
 const STANDING: Duration = Duration::from_secs(30);
-/// The number of unanswered requests after which the agent treats a chassis as one without a power state.
+/// The number of unanswered requests after which the agent treats a chassis as one that has no power state.
 const CHASSIS_QUESTIONS: usize = 3;
 
 /// The value of a report of Off as evidence that the system is off.
 pub(super) enum Word {
     /// The next report of Off can confirm this one.
     Good,
-    /// A report of Off can confirm this one from the time in the field on.
+    /// A report of Off can confirm this one if it comes at the time in the field or later.
     GoodFrom(Duration),
-    /// The next report of Off can confirm this one, if the chassis does not report On. The BMC has accepted no reset, possibly because the
-    /// system is off.
+    /// The next report of Off can confirm this one, unless the chassis reports On. The BMC did not accept the last reset,
+    /// possibly because the system is off.
     Unaccepted,
-    /// The report has no value as evidence, because no reset precedes it, or because the answer to the reset was lost or postponed.
+    /// The report has no value as evidence. No reset precedes it, the BMC postponed the reset, or its answer to the reset was
+    /// lost.
     Unproven,
-    /// The BMC refused the reset for another reason than that the system is off. Only the chassis can show that the system is off.
+    /// The BMC refused the reset, and the reason is not that the system is off. Only the chassis can show that the system is off.
     Refused,
 }
 
@@ -50,9 +51,10 @@ pub(super) fn proven_off(history: &[Moment]) -> bool {
 
 /// Returns the value of the last report of Off as evidence.
 ///
-/// A BMC that has just started may report Off because it does not know the system's state yet. A BMC knows the state if it has reported
-/// another state since it was last unreachable. Any other BMC needs a reset first, which does no harm to a system that is off. A refusal
-/// because the system is off counts as a second report of Off, unless the chassis reports On.
+/// A BMC that has just started may report Off because it does not know the system's state yet. It certainly knows the state if it
+/// has reported another state since it was last unreachable. If it has not, the agent needs a reset before a report of Off
+/// counts. The reset does no harm to a system that is off. If the BMC refuses the reset because the system is off, the refusal
+/// counts as evidence, unless the chassis reports On.
 pub(super) fn word(history: &[Moment]) -> Word {
     let is_gone = history.iter().rev().find_map(|moment| match moment.event {
         Event::Read { is_there, .. } => Some(!is_there),
@@ -74,8 +76,8 @@ pub(super) fn word(history: &[Moment]) -> Word {
     }
 }
 
-/// Returns whether the BMC has refused every reset with `refusal` for [`STANDING`], while every reading was Off. Some BMCs never accept a
-/// reset of a system that is off. Fencing such a system would fail without this rule.
+/// Returns whether the BMC has refused every reset with `refusal` for at least [`STANDING`], while every reading was Off. Some
+/// BMCs never accept a reset of a system that is off, and without this rule the fencing of such a system would fail.
 fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     let mut times = Vec::new();
     for moment in history.iter().rev() {
@@ -116,7 +118,8 @@ pub(super) fn is_silent_chassis(history: &[Moment]) -> bool {
     !answered && unread >= CHASSIS_QUESTIONS
 }
 
-/// Returns the failure of a phase in which the system reports Off and refuses a reset, while its chassis reports On.
+/// Returns the failure of a phase in which the system reports Off and the BMC refuses a reset, although the system's chassis
+/// reports On.
 pub(super) fn contradicted(history: &[Moment], chassis: &str) -> Failure {
     let refusal = tries(history).last().and_then(|(_, event)| event.refusal().cloned());
     let refusal = refusal.unwrap_or_else(|| Failure::new(FailureKind::Refused, "the reset was refused"));

@@ -3,7 +3,8 @@
 use super::notation::check;
 use super::*;
 
-/// Returns the history of a system that reports Off, with `count` resets, one every four seconds. The BMC refuses each with `refused`.
+/// Returns the history of a system that reports Off, with `count` resets, one every four seconds. The BMC refuses each reset with
+/// the failure `refused`.
 fn refused_for_long(refused: &str, count: u32) -> String {
     let one = |at: u32| format!("{0}:Off {0}:!{refused} {0}.3:Off", at * 4 + 1);
     (0..count).map(one).collect::<Vec<_>>().join(" ")
