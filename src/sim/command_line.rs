@@ -86,7 +86,7 @@ struct SaveArgument {
 }
 
 impl SaveArgument {
-    /// Saves `trace`, which leads to the violation `what`, as a scenario. Returns the failure that names the file.
+    /// Saves `trace`, which leads to the violation `what`, as a scenario. Returns a failure that names the scenario's file.
     fn save(&self, what: &str, trace: &Trace) -> Result<Failure, Failure> {
         std::fs::write(&self.save, scenario::format(trace))?;
         Ok(Failure(format!("{what}; the way to it is saved as {}", self.save.display())))

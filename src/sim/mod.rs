@@ -53,8 +53,7 @@ use store::decided;
 use store::intern::{self, Interner};
 use strategy::Strategy;
 
-/// The values that states refer to by number, and the decisions taken so far. The threads of a search share the
-/// numbers.
+/// The tables of values that states refer to by number, and all decisions so far. The threads of a search use the same numbers.
 #[derive(Clone, Debug)]
 pub struct Sim {
     pub bounds: Bounds,
@@ -69,19 +68,20 @@ pub struct Sim {
     pub progresses: Interner<Progress>,
     pub todos: Interner<Todo>,
     pub plans: steps::Plans,
-    /// The reasons of all decisions so far. Tests use them to find reasons that no search gives.
+    /// The reasons of all decisions so far. A test finds by it the reasons that no search gives.
     pub said: Interner<Option<Reason>>,
     pub decided: decided::Decided,
     pub renamings: Interner<rename::Renaming>,
-    /// The number that a value gets when its names are changed. The first index is the renaming and the table, the
-    /// second is the old number.
+    /// The number that a value gets when the names in it are changed. The first index selects the renaming and the table of values. The
+    /// second index is the value's old number.
     pub renamed: Vec<Vec<Option<intern::Id>>>,
-    /// Properties of values that the reductions read often. The index is the table, then the value's number.
+    /// Properties of values that the reductions read often. The first index selects the table of values, and the second index is the
+    /// value's number.
     pub known: [Vec<Option<known::Known>>; rename::TABLES],
 }
 
 impl Sim {
-    /// Creates the tables without any value.
+    /// Creates the model with empty tables.
     pub fn new(bounds: Bounds, mutant: Mutant) -> Self {
         let mut sim = Self {
             bounds,
@@ -107,7 +107,7 @@ impl Sim {
         sim
     }
 
-    /// Reads the values to which other threads have assigned numbers.
+    /// Adds the values that other threads have numbered since the last call.
     fn catch_up(&mut self) {
         self.logs.catch_up();
         self.records.catch_up();
@@ -119,7 +119,7 @@ impl Sim {
         self.add_plans();
     }
 
-    /// Returns whether the invariants are asserted, which is so only for Tandem's own rules.
+    /// Returns whether the invariants are asserted. They are only for Tandem's own rules.
     pub fn judges(&self) -> bool {
         self.strategy == Strategy::Tandem
     }

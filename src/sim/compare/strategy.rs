@@ -9,22 +9,24 @@ use crate::decide::plan::{Decision, Effect, Exit, Phase, Plan, Progress, Request
 use crate::decide::reason::{Health, Reason};
 use crate::sim::model::reach::Links;
 
-/// The rules by which the two nodes of a comparison decide: Tandem's, or those of another way to run two members.
+/// The rules by which the two nodes of a comparison decide. They are Tandem's, or those of another way to run two members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
     #[default]
     Tandem,
     /// Two members of etcd without any program that helps them. A member without its peer waits.
     PlainRaft,
-    /// The rules of the published shell agent. The node with the higher index forces a new cluster from its data, and
-    /// keeps the entries that etcd knows to be committed. Each node's index is a sample that is up to 10 s old, and the
-    /// two nodes do not sample at once. In the model, the second node's sample is the older one while clients write.
+    /// The rules of the published shell agent. The node with the higher index forces a new cluster from its data, and keeps the entries
+    /// that etcd knows to be committed.
+    ///
+    /// Each node's index is a sample that is up to 10 s old, and the two nodes take their samples at different times. In the model, the
+    /// second node's sample is always the older one while clients write.
     ShellAgent,
     /// A controller with a configured primary. A node that does not see the other node continues at once. When the two
     /// nodes meet again, the primary's data wins, and the primary gets leadership back.
     ActiveActive,
-    /// A controller with a configured primary and one leading node at a time. The secondary waits while its detector
-    /// reports a partition. A node that knows that its own links are cut waits, too.
+    /// A controller with a configured primary, and with one leading node at a time. The secondary waits while its detector reports a
+    /// partition. A node also waits if it knows that its own links are cut.
     ActivePassive(Detector),
 }
 
@@ -32,9 +34,9 @@ pub enum Strategy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Detector {
     Right,
-    /// A detector that reports a partition as a failure of the peer. It reports a node's own cut links correctly.
+    /// A detector that wrongly reports a partition as a failure of the peer. It reports correctly when a node's own links are cut.
     Wrong,
-    /// No detector: a controller takes a silent peer for failed.
+    /// No detector: a controller assumes that a silent peer has failed.
     Off,
 }
 
@@ -69,15 +71,14 @@ pub const ALL: [(Strategy, &str, &str); 7] = [
     ),
 ];
 
-/// The name of the node that the controllers have as the primary.
+/// The name of the node that is configured as the controllers' primary.
 const PRIMARY: &str = "node1";
-/// The number of writes by which the second node's sampled index is older than the first node's, in the shell agent's
-/// strategy.
+/// The number of writes that the second node's sampled index lacks in the shell agent's strategy, because its sample is older.
 const SAMPLE_IS_OLDER_BY: u64 = 5;
 
 impl Strategy {
-    /// Returns whether Pacemaker runs the members under this strategy. Pacemaker fences lost nodes, and lets a node
-    /// that boots wait for the other one. The controllers count silent nodes as dead, and plain etcd ignores them.
+    /// Returns whether Pacemaker runs the members under this strategy. Pacemaker fences lost nodes, and a node that boots waits for the
+    /// other one. Without Pacemaker, a controller assumes that silent nodes are dead, and plain etcd only waits for them.
     pub fn has_pacemaker(self) -> bool {
         matches!(self, Self::ShellAgent | Self::Tandem)
     }
@@ -128,7 +129,7 @@ impl Strategy {
         }
     }
 
-    /// Plans the start of a node that holds a voter's data while no cluster serves.
+    /// Decides the start of a node that holds a voter's data while no cluster serves.
     fn begin(self, evidence: &Evidence, own_index: u64, links: Links) -> Plan {
         let Some(cib) = evidence.cib.known() else { return exit(Exit::Retriable) };
         let peer_is_gone = cib.peer_node != PeerNode::Online;
@@ -154,8 +155,8 @@ impl Strategy {
         }
     }
 
-    /// Returns whether a controller on a node without data begins a new cluster. The primary does, and so does a node
-    /// without its peer.
+    /// Returns whether a controller on a node without data begins a new cluster. It does on the primary, and on a node that does not
+    /// see its peer.
     fn may_bootstrap(self, evidence: &Evidence, links: Links) -> bool {
         let is_blank = evidence.published_state().is_some_and(|record| record.disk == DataDir::Blank);
         let is_alone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
@@ -200,7 +201,7 @@ impl Strategy {
         }
     }
 
-    /// Returns whether a member that lost its leader is to be restarted as the only member.
+    /// Returns whether a member that lost its leader is to be restarted as the only voter.
     fn claims(self, evidence: &Evidence, links: Links) -> bool {
         let is_gone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
         let has_served = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
@@ -212,7 +213,7 @@ impl Strategy {
     }
 }
 
-/// Returns whether both nodes lead, each as the only voter of a cluster of its own.
+/// Returns whether both nodes lead, each as the only voter of its own cluster.
 fn are_two_histories(evidence: &Evidence) -> bool {
     let leads_alone = |etcd: &Etcd| etcd.leads() && etcd.has_one_voter();
     evidence.own_etcd.known().is_some_and(leads_alone) && evidence.peer_etcd.known().is_some_and(leads_alone)
@@ -227,7 +228,7 @@ fn give_way(evidence: &Evidence) -> Plan {
     Plan::exit(effects, Exit::NotRunning, Reason::NothingToDo)
 }
 
-/// Returns whether the secondary leads and the primary follows it as a voter, so that leadership can be given back.
+/// Returns whether the secondary leads and the primary follows it as a voter. In that case leadership can go back to the primary.
 fn gives_back(evidence: &Evidence, own: &Etcd, peer: &Etcd) -> bool {
     let follows = !peer.is_learner && peer.leader == Some(own.member_id) && peer.member_id != own.member_id;
     evidence.me.name != PRIMARY && own.leads() && follows
@@ -237,7 +238,7 @@ fn own_is_led(evidence: &Evidence) -> bool {
     evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
-/// Returns the number of voters in a member's data, or 0 if the member is not one of them.
+/// Returns the number of voters in a member's data; 0 if the member itself is not a voter.
 fn voters(disk: &DataDir) -> usize {
     match disk {
         DataDir::Present(history) if !history.has_left && history.voters.contains(&history.member_id) => {
@@ -247,8 +248,7 @@ fn voters(disk: &DataDir) -> usize {
     }
 }
 
-/// Returns the index of a node's log as the shell agent has sampled it. On the secondary that index is
-/// [`SAMPLE_IS_OLDER_BY`] too low.
+/// Returns the index of a node's log as the shell agent has sampled it. On the second node it is too low by [`SAMPLE_IS_OLDER_BY`].
 fn sample(node: &str, disk: &DataDir) -> u64 {
     match disk {
         DataDir::Present(history) if node == PRIMARY => history.last_index,
@@ -266,16 +266,16 @@ fn run(mode: RunMode) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(mode)], 100, progress, Reason::NothingToDo)
 }
 
-/// Publishes that this node is to run standalone, before it does. The shell agent continues once it reads its own claim
-/// in the CIB.
+/// Publishes the node's claim to run standalone. The shell agent continues only once it reads its own claim in the CIB.
 fn claim(evidence: &Evidence) -> Plan {
     let effects = vec![Effect::SetStandalone(Some(evidence.me.name.clone()))];
     Plan::then_look(effects, 100, Progress::enter(Phase::Announced, 0), Reason::NothingToDo)
 }
 
-/// Forces a new cluster with etcd's own flag, which drops the entries that etcd does not know to be committed. In the
-/// model the node publishes its count of forced new clusters, where the shell agent writes indices into the CIB. Either
-/// shows that the node continued.
+/// Forces a new cluster with etcd's own flag, which drops the entries that etcd does not know to be committed.
+///
+/// The shell agent writes indices into the CIB. In the model the node publishes its number of forced new clusters in their place. Both
+/// show that the node continued.
 fn force(evidence: &Evidence) -> Plan {
     force_with(evidence, Vec::new())
 }

@@ -14,7 +14,7 @@ use crate::sim::reduce::symmetry::canonical;
 use crate::sim::report::story;
 use crate::sim::{Bounds, Sim};
 
-/// A timed sequence of faults that every strategy has to survive, so that the results can be compared.
+/// A timed sequence of faults. Every strategy is run against it, so that the results can be compared.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Script {
     pub is_new: bool,
     /// The faults and other events of the run, each with its time in milliseconds.
     pub events: Vec<(u64, Move)>,
-    /// True if clients write all the time. Otherwise a client writes only at an event of the script.
+    /// True if clients write all the time. If false, a client writes only when the script contains a write.
     pub clients: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct TimelineStep {
     pub world: World,
 }
 
-/// The figures that a run is compared by.
+/// The figures of a run, by which strategies are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     pub acknowledged: u32,
@@ -47,19 +47,19 @@ pub struct Figures {
     pub manual: u32,
     /// True if a node takes writes at the end of the run.
     pub serves: bool,
-    /// The index of the node that leads at the end of the run, or `None` if no node leads.
+    /// The index of the node that leads at the end of the run; `None` if neither leads.
     pub leader: Option<usize>,
 }
 
 /// The length of a run, in seconds.
 const END_S: u64 = 300;
-/// The time of a run at which an operator checks the cluster, in seconds.
+/// The time in a run at which an operator checks the cluster, in seconds.
 const OPERATOR_S: u64 = 240;
-/// The time of the first fault in a run, in milliseconds. A client began a write 50 ms before.
+/// The time of the first fault in a run, in milliseconds. A client begins a write 50 ms before it.
 const FAULT_MS: u64 = 20_050;
 
-/// Returns the runs of the comparison. Node1 leads at first. Each fault comes just after a write was acknowledged,
-/// before the follower has the commit index.
+/// Returns the runs of the comparison. At first node1 leads. Each fault comes just after a write was acknowledged, when the follower
+/// does not yet know that the write is committed.
 pub fn scripts() -> Vec<Script> {
     let script = |name, events: &[(u64, Move)]| Script { name, is_new: false, events: events.to_vec(), clients: true };
     let new = |name, events: &[(u64, Move)]| Script { is_new: true, ..script(name, events) };
@@ -93,7 +93,7 @@ pub fn scripts() -> Vec<Script> {
     ]
 }
 
-/// Returns the delay, in milliseconds, from the time when a move became possible until it happens.
+/// Returns the milliseconds from the time at which a move becomes possible to the time at which it happens.
 fn delay_ms(what: Move) -> u64 {
     match what {
         Move::Write | Move::CatchUp => 1_000,
@@ -136,7 +136,7 @@ struct Timeline<'a> {
     due: HashMap<Move, u64>,
     stays_off: [bool; 2],
     clients: bool,
-    /// The number of writes that each bit of a set of writes represents.
+    /// The number of writes that each number of a write represents. A state has only seven numbers of writes.
     weights: [u32; 7],
     figures: Figures,
     steps: Vec<TimelineStep>,
@@ -207,8 +207,8 @@ impl Timeline<'_> {
         self.pass_to(end_ms);
     }
 
-    /// Returns whether a move may happen by itself. A move for which it returns false happens only if the script
-    /// contains it, or never in this comparison.
+    /// Returns whether a move may happen by itself. If this returns false, the move happens only if the script contains it, or never in
+    /// this comparison.
     fn is_wanted(&self, what: Move) -> bool {
         match what {
             Move::Write => self.clients,
@@ -253,8 +253,8 @@ impl Timeline<'_> {
         self.free_numbers();
     }
 
-    /// Returns the state from which the next client writes. Clients are on both sides of a partition. If two nodes
-    /// lead, each takes every second write.
+    /// Returns the state that the next client to write sees. There are clients on both sides of a partition. If two nodes lead, the
+    /// clients write to each in turn.
     fn as_clients_see_it(&self, what: Move) -> World {
         let mut world = self.world;
         if what == Move::Write && (0..2).all(|n| reach::takes_writes(&world, n)) {
@@ -263,8 +263,8 @@ impl Timeline<'_> {
         world
     }
 
-    /// Frees numbers of writes, because a state has only seven. A write that both nodes hold durably needs no number,
-    /// and two writes that the same nodes hold share one.
+    /// Makes numbers of writes free again, because a state has only seven. A write that both nodes hold durably needs no number. Two
+    /// writes that are held by the same nodes can share a number.
     fn free_numbers(&mut self) {
         canonical::absorb_writes(self.sim, &mut self.world);
         let held = self.world.nodes.map(|node| node.data.newest(&self.sim.logs).writes);
@@ -284,7 +284,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// Has an operator give up the lost data, if no node has a leader and the strategy has a command for that.
+    /// Lets an operator give up the lost data, if no node has a leader and the strategy has a command for it.
     fn operator_looks(&mut self) {
         for (n, accept_loss) in [(0, false), (1, false), (0, true), (1, true)] {
             if etcd::leader(&self.world).is_some() || self.figures.manual > 0 {
@@ -319,13 +319,13 @@ impl Timeline<'_> {
     }
 }
 
-/// The text that the printed comparison has before the table.
+/// The text that is printed in front of the comparison's table.
 const BEFORE_THE_TABLE: &str = "\
 One client writes once a second. What fails does so after 20 s, just after a write was acknowledged, and an operator comes
 to look after 240 s. node1 leads at first, and is the configured primary of those that have one. The seconds are the model's
 own (a boot takes 40 s, fencing 4 to 10 s): they compare, and measure nothing.
 ";
-/// The meaning of the table's columns, which the printed comparison has after the table.
+/// The meaning of the table's columns, which is printed after the table.
 const AFTER_THE_TABLE: &str = "\
 acknowledged      writes that the client was told are safe
 lost              how many of these are gone at the end, also those that an operator gave up
@@ -335,7 +335,7 @@ fences            running machines that fencing switched off
 manual            what an operator had to do
 leads             the node that leads at the end
 ";
-/// The text that the table has in place of the shell agent's figures for a new pair of nodes.
+/// The text in the table in place of the shell agent's figures for a new pair of nodes.
 const HAS_ITS_DATA: &str = "OpenShift's installer makes its first member";
 
 impl Figures {
@@ -360,7 +360,7 @@ impl Figures {
     }
 }
 
-/// Returns the table by which an operator compares the strategies, with its explanations.
+/// Returns the table that compares the strategies, with explanations for operators.
 pub fn table() -> String {
     use std::fmt::Write;
     let mut text = format!("{BEFORE_THE_TABLE}\n");

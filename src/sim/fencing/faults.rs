@@ -6,8 +6,7 @@ use super::judge::name_of;
 use super::machine::Device;
 use super::world::{BOOT, Happening, World};
 
-/// The time from the end of a fault to the next one. It is long enough for every machine to boot and to be fed and
-/// judged.
+/// The time from the end of a fault to the next fault. In this time every machine can boot, is fed, and is checked.
 const PAUSE: Duration = BOOT.saturating_add(Duration::from_secs(25));
 
 impl World {
@@ -99,7 +98,7 @@ impl World {
         self.cut_at = (some.len() < count / 2 + count % 2).then_some((self.now, left));
     }
 
-    /// Ends the current fault, and starts the agents that it left stopped.
+    /// Ends the current fault. Starts the agents that the fault had stopped.
     pub(super) fn end_fault(&mut self) {
         self.log("the fault ends");
         self.judge.lossy = None;
@@ -120,8 +119,8 @@ impl World {
         }
     }
 
-    /// Counts a `LEFT` event that machine `at` published after a cut. With the last expected event, records how long
-    /// the machine's member list took.
+    /// Counts a `LEFT` event that machine `at` published after a cut. When the machine has published the last expected one, records how
+    /// long that took.
     pub(super) fn note_left(&mut self, at: usize) {
         let Some((cut, open)) = &mut self.cut_at else { return };
         if open[at] > 0 {
@@ -132,8 +131,8 @@ impl World {
         }
     }
 
-    /// Asserts that the running machines see each other unless they are cut off. Nothing is asserted under loss,
-    /// because the network may then take longer than is promised.
+    /// Asserts that the running machines see each other unless they are cut off. Under loss it asserts nothing, because the network may
+    /// then take longer than `fencing-agent` promises.
     pub(super) fn sees_all(&mut self) -> Result<(), String> {
         if self.options.loss > 0 || self.judge.lossy.is_some() {
             return Ok(());

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::machine::{Device, Machine, TIMEOUT};
 use crate::fencing_agent::core::Timing;
 
-/// The tolerance of a check of times: the rounding, and the duration of one event.
+/// The tolerance of a check of times. It covers rounding, and the duration of one event.
 const SLACK: Duration = Duration::from_millis(2);
-/// The time for which a machine may stay unfed under loss, although a bare majority answers. A bare majority has no
-/// member to spare.
+/// The time for which a machine may remain unfed under loss although a bare majority of the members answers. In a bare majority, one
+/// lost answer is enough to lose the quorum.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The real state of the simulated network, by which the agents' outputs are judged.
@@ -16,13 +16,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Judge {
     pub(super) members: usize,
     pub(super) timing: Timing,
-    /// The time since which two machines cannot exchange datagrams, for each pair. `None` if they can.
+    /// The time since which two machines cannot exchange datagrams, for each pair of machines; `None` if they can.
     pub(super) cut: Vec<Vec<Option<Duration>>>,
-    /// The time since which each machine does not reach the API server. `None` if it does.
+    /// The time since which each machine cannot reach the API server; `None` if it can.
     pub(super) no_api: Vec<Option<Duration>>,
-    /// The last time at which a fault began or ended, or a machine came or went.
+    /// The last time at which a fault began or ended, or at which a machine started or stopped to answer.
     pub(super) settled: Duration,
-    /// The index of the machine that loses most datagrams, if the current fault is of that kind.
+    /// The index of the machine that loses most datagrams; `None` if the current fault is of another kind.
     pub(super) lossy: Option<usize>,
     /// The longest round trip that the network's delay allows.
     pub(super) round_trip: Duration,
@@ -34,13 +34,13 @@ impl Judge {
         self.members / 2 + 1
     }
 
-    /// Returns the latest time at which the machines `one` and `other` could reach each other.
+    /// Returns the last time at which the machines `one` and `other` could reach each other. It is `now` if they still can.
     fn contact(&self, now: Duration, machines: &[Machine], one: usize, other: usize) -> Duration {
         let broken = [self.cut[one][other], machines[other].silent_since];
         broken.into_iter().flatten().min().unwrap_or(now)
     }
 
-    /// Returns the latest time at which the watchdog of machine `at` may be fed.
+    /// Returns the time up to which the watchdog of machine `at` may be fed.
     pub(super) fn bound(&self, now: Duration, machines: &[Machine], at: usize) -> Duration {
         let mut contacts: Vec<Duration> = (0..self.members)
             .map(|other| if other == at { now } else { self.contact(now, machines, at, other) })
@@ -52,7 +52,7 @@ impl Judge {
         by_quorum.max(by_tie) + self.timing.window + SLACK
     }
 
-    /// Asserts that the deadline up to which an agent lets its watchdog be fed is not too late.
+    /// Asserts that the deadline up to which machine `at`'s agent lets its watchdog be fed is not too late.
     pub(super) fn deadline(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let (given, bound) = (machines[at].deadline, self.bound(now, machines, at));
         if given > bound.max(now) {
@@ -72,7 +72,7 @@ impl Judge {
         if now > self.bound(now, machines, at) { Err("V is written without a quorum".to_owned()) } else { Ok(()) }
     }
 
-    /// Records that machines came, went or were cut off, and since when each machine has a quorum.
+    /// Records that machines were started, stopped or cut off. Also records since when each machine has a quorum.
     pub(super) fn settle(&mut self, now: Duration, machines: &mut [Machine]) {
         self.settled = now;
         for at in 0..self.members {
@@ -90,14 +90,13 @@ impl Judge {
         self.members >= 4 && self.members.is_multiple_of(2)
     }
 
-    /// Returns whether a machine has reached a quorum of members without a gap for long enough that its agent must
-    /// know.
+    /// Returns whether a machine has reached a quorum of the members for so long without a gap that its agent must know of the quorum.
     fn has_quorum(&self, now: Duration, machines: &[Machine], at: usize) -> bool {
         let settles = self.timing.window + self.round_trip + Duration::from_secs(1) + self.spare(machines);
         machines[at].quorum_since.is_some_and(|since| since + settles < now)
     }
 
-    /// Asserts that machine `at` is fed while it has a quorum, and reset while it has none. This must hold at any
+    /// Asserts that machine `at` is fed if it has long had a quorum, and has been reset if it has long had none. This must hold at any
     /// moment.
     pub(super) fn machine(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let machine = &machines[at];
@@ -112,15 +111,15 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns the time for which datagram loss may hide a quorum from a machine. It is 0 if all machines answer and no
-    /// link is cut.
+    /// Returns the time for which lost datagrams may hide a quorum from a machine. It is 0 without loss, and if all machines answer and
+    /// no link is cut.
     fn spare(&self, machines: &[Machine]) -> Duration {
         let is_whole =
             self.loss == 0 || machines.iter().all(Machine::answers) && self.cut.iter().flatten().all(Option::is_none);
         if is_whole { Duration::ZERO } else { PATIENCE }
     }
 
-    /// Asserts that a watchdog may reset machine `at`: the machine has no quorum.
+    /// Asserts that the watchdog may reset machine `at`, because the machine has no quorum.
     pub(super) fn reset(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         if self.has_quorum(now, machines, at) {
             return Err("reset, although a quorum is there".to_owned());

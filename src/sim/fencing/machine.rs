@@ -8,16 +8,16 @@ use crate::fencing_agent::core::{
     Agent, Name, NetworkRule, OnQuorumLoss, Settings, TieBreaker, TimingOverrides, Watchdog,
 };
 
-/// The time after which a watchdog device resets a machine that is not fed.
+/// The time after which the watchdog device resets a machine if no agent feeds it.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
-/// The difference between the machine's wall clock and its own time at the beginning of a run.
+/// The amount by which a machine's wall clock is ahead of the simulated time at the beginning of a run.
 const WALL: Duration = Duration::from_secs(1_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     Closed,
-    /// The device is armed, and resets the machine unless an agent feeds it. Only an agent that holds the device feeds
-    /// it.
+    /// The device is armed, and resets the machine unless an agent feeds it. `fed` is the time of the last feeding. `is_held` is true
+    /// if the running agent has opened the device and feeds it.
     Running {
         fed: Duration,
         is_held: bool,
@@ -27,32 +27,31 @@ pub(super) enum Device {
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) agent: Option<Agent>,
-    /// The number of agents that the machine has started. An event for an earlier agent has a lower number, and is
-    /// dropped.
+    /// A number that rises with each start and end of an agent on this machine. An event with a lower number is for an earlier agent,
+    /// and is dropped.
     pub(super) life: u32,
-    /// The start counter that the agent keeps on disk.
+    /// The number of starts that the agent keeps on disk.
     pub(super) number: u64,
     pub(super) wakes_at: Duration,
     pub(super) is_frozen: bool,
     pub(super) device: Device,
     /// The time until which the feeding thread may feed the watchdog.
     pub(super) deadline: Duration,
-    /// The time since which the machine does not answer, because it is off, frozen or without an agent. `None` if it
-    /// answers.
+    /// The time since which the machine does not answer, because it is off, frozen or without an agent; `None` if it answers.
     pub(super) silent_since: Option<Duration>,
-    /// The time since which the machine has a quorum without a gap. `None` if it has none.
+    /// The time since which the machine has had a quorum without a gap; `None` if it has none.
     pub(super) quorum_since: Option<Duration>,
     /// The total time by which the machine's wall clock was set back.
     pub(super) set_back: Duration,
-    /// The time at which each unanswered challenge was sent to another machine, by the challenge's nonce.
+    /// The time at which this machine sent each of its challenges that is not yet answered, by the challenge's nonce.
     pub(super) sent: BTreeMap<u64, Duration>,
-    /// The nonce of the newest challenge that was sent to each machine, by the machine's index.
+    /// The nonce of the newest challenge that this machine sent to each other machine, by the other machine's index.
     pub(super) newest: BTreeMap<usize, u64>,
-    /// The time between the challenge and the answer that arrives now. 0 if none arrives.
+    /// The time from the challenge to the answer that arrives now; 0 if no answer arrives.
     pub(super) under_way: Duration,
-    /// The number of bytes sent: in total, and up to the beginning of the current ten seconds.
+    /// The number of bytes that the machine has sent: in all, and up to the beginning of the current ten seconds.
     pub(super) bytes: (u64, u64),
-    /// The time since which the agent suspects each member. It is kept only while the machine's links lose most
+    /// The time since which the agent suspects each member. It is recorded only during a fault in which the machine's links lose most
     /// datagrams.
     pub(super) suspects: BTreeMap<Name, Duration>,
 }
@@ -78,8 +77,8 @@ impl Machine {
         }
     }
 
-    /// Starts an agent as its service does: with the member list from disk, a start counter one higher, and a check
-    /// whether the watchdog is armed.
+    /// Starts an agent as its service does. The agent gets the member list from disk and a number of starts that is higher by one, and
+    /// learns whether the watchdog is already armed.
     pub(super) fn start(&mut self, now: Duration, me: &Name, members: &[Name], mutant: Mutant) {
         self.life += 1;
         self.number += u64::from(mutant != Mutant::NumberReused || self.number == 0);
@@ -112,7 +111,7 @@ impl Machine {
         self.suspects.clear();
     }
 
-    /// Ends the agent without notice to other members. The watchdog device stays armed or closed.
+    /// Ends the agent without a notice to the other members. If the watchdog device is armed, it stays armed.
     pub(super) fn kill(&mut self, now: Duration) {
         self.agent = None;
         self.is_frozen = false;
@@ -133,7 +132,7 @@ impl Machine {
         if mutant == Mutant::WallClock { (agents + self.set_back).saturating_sub(WALL) } else { agents }
     }
 
-    /// Returns whether an agent runs on the machine and answers others, so that it is not frozen.
+    /// Returns whether an agent runs on the machine, is not frozen, and so answers other machines.
     pub(super) fn answers(&self) -> bool {
         self.agent.is_some() && !self.is_frozen
     }

@@ -22,9 +22,9 @@ pub struct Options {
     pub minutes: u64,
     /// The share of datagrams that are lost, in percent.
     pub loss: u8,
-    /// The longest travel time of a datagram. The shortest is half of it.
+    /// The longest travel time of a datagram. The shortest is half as long.
     pub delay: Duration,
-    /// True if the run has other faults than loss and delay of datagrams.
+    /// True if the run has faults in addition to the loss and delay of datagrams.
     pub faults: bool,
     pub mutant: Mutant,
 }
@@ -32,28 +32,28 @@ pub struct Options {
 /// The result of a simulated run of fencing agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The first broken invariant, with its time and the fault at that time. `None` if none broke.
+    /// The first broken invariant, with its time and the fault at that time; `None` if no invariant was broken.
     pub fault: Option<String>,
     pub datagrams: u64,
-    /// The largest number of bytes that a machine has sent per second, averaged over ten seconds. The headers of IP and
-    /// UDP and the seal are included.
+    /// The largest number of bytes per second that a machine has sent, averaged over ten seconds. It includes the headers of IP and
+    /// UDP, and each datagram's seal.
     pub bytes_a_second: u64,
     pub resets: u64,
     pub left: u64,
     pub join: u64,
-    /// The longest time that a machine with a quorum took to publish `LEFT` for all machines that were cut off from it.
+    /// The longest time that a machine with a quorum needed to publish `LEFT` for every machine that was cut off from it.
     pub slowest_left: Duration,
     /// The log of all machines, with the beginning and end of each fault.
     pub log: Vec<String>,
 }
 
-/// Runs a network for `options.minutes` of simulated time, or until an invariant breaks.
+/// Runs a network for `options.minutes` of simulated time. Ends earlier if an invariant is broken.
 pub fn run(options: &Options) -> Outcome {
     world::World::new(options.clone()).run()
 }
 
-/// Hands datagrams to one member of three, as if their seals had been checked. Returns the number of the agent's
-/// outputs. The first byte of each datagram chooses the sender, and the time since the datagram before.
+/// Hands datagrams to one of three members, which takes their seals as checked. Returns how many outputs the member's agent made. The
+/// first byte of each datagram chooses its sender, and the time since the previous datagram.
 pub fn receive(datagrams: &[&[u8]]) -> usize {
     let names: Vec<Name> = ["a", "b", "c"].map(Name::from).to_vec();
     let mut machine = Machine::new();
@@ -72,7 +72,7 @@ pub fn receive(datagrams: &[&[u8]]) -> usize {
     asked
 }
 
-/// A generator of pseudo-random numbers that depend only on the seed.
+/// A generator of pseudo-random numbers. They depend only on the seed.
 #[derive(Clone, Debug)]
 struct Random(u64);
 

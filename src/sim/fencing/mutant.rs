@@ -9,25 +9,26 @@ use crate::fencing_agent::core::{Datagram, Message, Name};
 pub enum Mutant {
     #[default]
     None,
-    /// An answer counts as contact from its arrival, instead of from the time at which its challenge was sent.
+    /// A contact counts from the time at which an answer arrives. Without the mutant it counts from the time at which the challenge was
+    /// sent.
     CountedFromArrival,
-    /// Any answer of a member counts as the answer to the newest challenge, whatever its nonce.
+    /// Any answer of a member counts as the answer to the newest challenge, whatever nonce it has.
     NoNonce,
-    /// The agent's health score lengthens the window for which a contact counts.
+    /// The agent's health score lengthens the time for which a contact counts.
     ScoreMovesWindow,
-    /// A quorum is a majority of the members that are seen now, instead of all members of the list.
+    /// A quorum is a majority of the members that the agent sees now. Without the mutant it is a majority of all members of the list.
     QuorumOfSeen,
-    /// A watchdog that an earlier agent left armed is fed before the new agent has reached any member.
+    /// If an earlier agent left the watchdog armed, it is fed before the new agent has reached any member.
     FedBeforeContact,
-    /// An agent that is asked to end disarms the watchdog (`V`) although it has no quorum.
+    /// An agent that is asked to end writes `V`, which disarms the watchdog, although it has no quorum.
     VAfterLoss,
-    /// An agent starts without the member list that it kept on disk.
+    /// An agent starts without the member list that it had stored on disk.
     LastListIgnored,
-    /// A suspicion that a member only passes on counts as an independent confirmation.
+    /// A member that only repeats another member's suspicion counts as an independent confirmation.
     EchoConfirms,
     /// The agent reads the wall clock, which can be set back.
     WallClock,
-    /// A new agent uses the start counter of the agent before it.
+    /// A new agent has the same number of starts as the agent before it.
     NumberReused,
 }
 
@@ -56,8 +57,9 @@ impl Mutant {
         }
     }
 
-    /// Returns the datagram that arrives in place of `payload`. `newest` is the nonce of the receiver's newest
-    /// challenge to the sender. `suspects` are all members that the sender suspects, on its own evidence or another's.
+    /// Returns the datagram that the mutant delivers in place of `payload`. `newest` is the nonce of the newest challenge that the
+    /// receiver sent to the sender. `suspects` returns all members that the sender suspects, by its own evidence or by that of another
+    /// member.
     pub(super) fn arriving(
         self,
         payload: Vec<u8>,

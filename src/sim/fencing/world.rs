@@ -15,10 +15,10 @@ use crate::fencing_agent::core::{
 const FEEDS: Duration = Duration::from_secs(1);
 /// The time that a machine takes to boot.
 pub(super) const BOOT: Duration = Duration::from_secs(20);
-/// One of this many datagrams is delivered a second time, much later.
+/// The number of datagrams of which one is delivered a second time, much later.
 const COPIES: usize = 200;
-/// The number of bytes that each datagram has in addition to its payload: the headers of IP and UDP, and the seal with
-/// a name, a boot, a counter and a tag.
+/// The number of bytes that each datagram has in addition to its payload. They are the headers of IP and UDP, and the seal with a name,
+/// a boot, a counter and a tag.
 const AROUND: u64 = 28 + 56;
 
 /// An event of the simulation. The queue has the time of each.
@@ -50,8 +50,8 @@ pub(super) struct World {
     pub(super) outcome: Outcome,
     /// The description of the current fault, for the log and the report.
     pub(super) fault: String,
-    /// The time at which the network was cut, with the number of `LEFT` events that each machine has yet to publish.
-    /// `None` if it is not cut.
+    /// The time at which machines were cut off, with the number of `LEFT` events that each machine still has to publish; `None` if no
+    /// machine is cut off.
     pub(super) cut_at: Option<(Duration, Vec<usize>)>,
 }
 
@@ -169,7 +169,7 @@ impl World {
         self.judge.settle(self.now, &mut self.machines);
     }
 
-    /// Puts an event that a frozen process cannot handle back into the queue.
+    /// Puts an event back into the queue, because the process that it is for is frozen and cannot handle it yet.
     fn again(&mut self, what: Happening) {
         self.after(Duration::from_millis(50), what);
     }
@@ -234,8 +234,7 @@ impl World {
         Ok(())
     }
 
-    /// Sets the deadline of machine `at` by a majority of the members that its agent sees (see
-    /// [`Mutant::QuorumOfSeen`]).
+    /// Sets the deadline of machine `at`, for [`Mutant::QuorumOfSeen`], by a majority of the members that the machine's agent sees.
     fn feed_by_seen(&mut self, at: usize) -> Result<(), String> {
         let Some(members) = self.machines[at].agent.as_ref().map(|agent| agent.snapshot(self.now).members) else {
             return Ok(());

@@ -17,29 +17,28 @@ use super::store::hash::Fast;
 use mutant::Mutant;
 use world::{TOOLS, World};
 
-/// The result of a search through the changes of an etcd's members.
+/// The result of a search of the model of member changes.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: usize,
     pub elapsed: Duration,
-    /// The first broken invariant, and the events that led to it. `None` if none broke.
+    /// The first broken invariant, and the events that led to it; `None` if no invariant was broken.
     pub wrong: Option<(String, Vec<String>)>,
-    /// The events that lead to a state in which the replacement of a member can never end. `None` if every replacement
-    /// can end.
+    /// The events that lead to a state from which the replacement of a member cannot end; `None` if every replacement can end.
     pub endless: Option<Vec<String>>,
 }
 
 impl Outcome {
-    /// Returns a description of what the search found wrong, or `None` if nothing is wrong.
+    /// Returns a description of the fault that the search found; `None` if it found none.
     pub fn fault(&self) -> Option<&str> {
         let endless = self.endless.is_some().then_some("a replacement that is called again does not end");
         self.wrong.as_ref().map(|(what, _)| what.as_str()).or(endless)
     }
 }
 
-/// Searches all clusters with a number of voters in `voters`, once with as many wanted members and once with one fewer.
-/// Two threads search half of the clusters each.
+/// Searches the clusters with each number of voters in `voters`. For each number, one search wants as many voters, and another one
+/// wants one fewer. Two threads share the clusters.
 pub fn check(voters: RangeInclusive<u8>, faults: u8, mutant: Mutant) -> Outcome {
     let began = Instant::now();
     let wanted = |count: u8| (count.saturating_sub(1).max(1)..=count).map(move |wanted| (count, wanted));
@@ -80,7 +79,8 @@ struct Search {
     worlds: Vec<World>,
     /// The number of the state from which each state was first reached.
     parents: Vec<u32>,
-    /// The moves between states, as pairs (from, to), on which the end of a replacement may rely.
+    /// The moves between states, as pairs (from, to). A move in which a lost member comes back is not among them, because a replacement
+    /// must end without it.
     edges: Vec<(u32, u32)>,
     returns: usize,
 }
@@ -156,8 +156,8 @@ impl Search {
         numbers.windows(2).map(step).collect()
     }
 
-    /// Returns the events that lead to a state from which some replacement cannot end while the member that it replaces
-    /// stays lost. Returns `None` if there is no such state.
+    /// Returns the events that lead to a state from which some replacement cannot end unless the lost member comes back; `None` if
+    /// there is no such state.
     fn endless(&self) -> Option<Vec<String>> {
         let count = self.worlds.len();
         let mut sizes = vec![0_u32; count + 1];

@@ -9,11 +9,11 @@ use crate::decide::members::{Forbidden, MemberStep, Next, next, quorum};
 /// The description of a broken invariant, as a sentence.
 pub(super) type Wrong = String;
 
-/// The move in which a lost member comes back while it is to be replaced. It may happen, but the end of a replacement
-/// must not rely on it.
+/// The name of the move in which a lost member comes back while a tool is to replace it. The move may happen, but a replacement must be
+/// able to end without it.
 pub(super) const RETURNS: &str = "the old one is back";
 
-/// Passes each move that can follow `world` to `found`: its name, and the next state or the invariant that it breaks.
+/// Passes each move that can follow `world` to `found`: the move's name, and the next state or the invariant that the move breaks.
 pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Result<World, Wrong>)) {
     for tool in 0..TOOLS {
         tools(world, tool, mutant, &mut found);
@@ -28,7 +28,7 @@ pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Re
 
 type Found<'a> = &'a mut dyn FnMut(&str, Result<World, Wrong>);
 
-/// Returns the listed members with their places in the state, and of equal members only the first.
+/// Returns the listed members, each with its place in the state. Of several equal members, it returns only the first.
 fn places(world: &World) -> impl Iterator<Item = (usize, Member)> {
     let differs = |at: &usize| *at == 0 || world.members[*at] != world.members[*at - 1];
     (0..PLACES).filter(differs).map(|at| (at, world.members[at])).filter(|(_, member)| member.is_listed())
@@ -104,8 +104,8 @@ fn locked(world: &World, tool: usize) -> World {
     World { lock: u8::try_from(tool).ok(), ..world.with_tool(tool, |tool| tool.phase = Phase::Locked) }
 }
 
-/// Passes each call of `tool` that an operator can make to `found`, with the next state. A call that finds the lock taken is
-/// refused, and changes nothing.
+/// Passes each call of `tool` that an operator can make to `found`, with the next state. A tool that finds the lock taken refuses the
+/// call, and the state does not change.
 fn call(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     for (at, member) in places(world) {
         let named = world.with_member(at, member.as_subject(tool)).with_tool(tool, |tool| tool.errand = Errand::Stop);
@@ -137,7 +137,7 @@ fn done(world: &World, tool: usize) -> World {
     World { lock, ..world }
 }
 
-/// Stops the member that `tool` asks about if the rules allow it. The answer and the stop happen in the same moment.
+/// Stops the member that `tool` asks about, if the rules allow it. The answer and the stop are one move.
 fn stop(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     let place = (0..PLACES).find(|at| world.members[*at].is_listed() && world.members[*at].is_subject(tool));
     let Some(place) = place else { return found("a node is gone", Ok(done(world, tool))) };
@@ -192,8 +192,8 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     found("a tool looks", Ok(next));
 }
 
-/// Performs the next step of `tool` as etcd does. etcd accepts every change that a majority commits, but adds no member
-/// while a voter is down.
+/// Performs the next step of `tool` as etcd does. etcd accepts every change for which there is a majority, but adds no member while a
+/// voter is down.
 fn act(world: &World, tool: usize) -> Result<World, Wrong> {
     let own = world.tools[tool];
     let mut next = world.unaimed(tool).with_tool(tool, |tool| {
@@ -266,8 +266,8 @@ fn keeps_its_size(before: &World, after: &World) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Returns whether `tool` has nothing left to do. It is done or was never called, or a rule forbids its step until
-/// another tool is called.
+/// Returns whether `tool` has nothing left to do. That is so if it is done, if it was not called for a replacement, or if a rule
+/// forbids its step until an operator or another tool does something.
 pub(super) fn has_ended(world: &World, tool: usize) -> bool {
     let own = world.tools[tool];
     if own.errand != Errand::Replace || own.phase == Phase::Done {
@@ -293,7 +293,7 @@ pub(super) fn has_ended(world: &World, tool: usize) -> bool {
     }
 }
 
-/// Returns whether no tool is left that could promote the learner `member`.
+/// Returns whether there is no tool left that could promote the learner `member`.
 fn has_no_tool(world: &World, member: Member) -> bool {
     (0..TOOLS).all(|tool| !member.is_new(tool) || world.tools[tool].phase == Phase::Done)
 }

@@ -57,7 +57,7 @@ pub const ALL: [(&str, Mutant); 21] = [
 ];
 
 impl Mutant {
-    /// Changes the membership that the rules see, as the mutant requires.
+    /// Changes the membership that the rules read, as the mutant requires.
     pub(super) fn distort(self, membership: &mut Membership) {
         let all = membership.members.iter_mut();
         match self {

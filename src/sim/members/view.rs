@@ -9,12 +9,12 @@ const MOST: u64 = 100;
 /// A member id that the cluster does not list.
 const NOBODY: u64 = 99;
 
-/// Returns the place of the member `id` in the state. An observation numbers the members from 1 by their places.
+/// Returns the place of the member `id` in the state. In an observation, a member's id is its place, counted from 1.
 pub(super) fn place(id: u64) -> usize {
     usize::try_from(id).unwrap_or_default().saturating_sub(1)
 }
 
-/// Returns the membership that `tool` observes now. The members' ids are their places in `world`, from 1.
+/// Returns the membership that `tool` observes now. Each member's id is its place in `world`, counted from 1.
 pub(super) fn look(world: &World, tool: usize, mutant: Mutant) -> Membership {
     let is_stale = mutant == Mutant::StaleListBelieved;
     let ids = 1..;
@@ -49,7 +49,7 @@ pub(super) fn look(world: &World, tool: usize, mutant: Mutant) -> Membership {
     membership
 }
 
-/// Returns whether enough voters live to commit writes.
+/// Returns whether the voters that live are a majority, so that etcd can commit writes.
 pub(super) fn has_majority(world: &World) -> bool {
     world.living_voters() >= members::quorum(world.voters())
 }
@@ -92,8 +92,7 @@ fn newcomer_url(tool: usize) -> String {
     format!("new{tool}")
 }
 
-/// Returns the change that `tool` was called for, with the ids of the current observation. Returns `None` if it was
-/// called for none.
+/// Returns the change that `tool` was called for, with the ids of the current observation; `None` if it was not called for a change.
 pub(super) fn wish(world: &World, tool: usize) -> Option<Wish> {
     let subject = subject(world, tool);
     let new = Newcomer { name: "new".to_owned(), peer_url: newcomer_url(tool) };
@@ -106,7 +105,7 @@ pub(super) fn wish(world: &World, tool: usize) -> Option<Wish> {
     }
 }
 
-/// Returns the id of the member that `tool` was called for, or `None` once the cluster does not list it.
+/// Returns the id of the member that `tool` was called for; `None` once the cluster does not list that member.
 pub(super) fn subject(world: &World, tool: usize) -> Option<u64> {
     let ids = 1..;
     let mut members = ids.zip(world.members);

@@ -1,12 +1,12 @@
 //! A state: members as small numbers in order, so that states which differ only by names are one.
 
-/// The number of members that a state has room for. They are five voters, one that a replacement adds, one that a
-/// broken rule adds, and one that was just removed.
+/// The number of members for which a state has room: five voters, one member that a replacement adds, one that a broken rule adds, and
+/// one that was just removed.
 pub(super) const PLACES: usize = 8;
 /// The number of tools that change the members at the same time.
 pub(super) const TOOLS: usize = 2;
 
-/// The state of one member, as bits. A state keeps its members ordered by this number.
+/// The state of one member, as bits. The members in a state are sorted by this number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Member(u32);
 
@@ -14,27 +14,27 @@ const THERE: u32 = 1;
 const VOTER: u32 = 1 << 1;
 const LEADER: u32 = 1 << 2;
 const DELETED: u32 = 1 << 3;
-/// The bit of a member that was removed while not every other member has applied that.
+/// The bit of a member that was removed, as long as some other member has not applied the removal.
 const GONE: u32 = 1 << 4;
-/// The bit of a member that the last change of the member list was about.
+/// The bit of the member that the last change of the member list added, promoted or removed.
 const RECENT: u32 = 1 << 5;
 const CONDITION: u32 = 6;
 const STAGE: u32 = 8;
-/// The first of the bits of members that a tool was called for, one bit for each tool.
+/// The number of the first of `TOOLS` bits. Each bit marks the member that one tool was called for.
 const SUBJECT: u32 = 10;
-/// The first of the bits of members that a tool adds, one bit for each tool.
+/// The number of the first of `TOOLS` bits. Each bit marks a member that one tool adds.
 const NEW: u32 = 12;
-/// The first of the bits of members that a tool is about to change, one bit for each tool.
+/// The number of the first of `TOOLS` bits. Each bit marks the member that one tool is about to change.
 const AIM: u32 = 14;
 
-/// The condition of a member's machine, and whether a tool can find it out.
+/// The state of a member's machine, and whether a tool can observe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     Up,
     Down,
-    /// The member is up, and no tool can find that out.
+    /// The member is up, and no tool can observe that.
     HiddenUp,
-    /// The member is down, and no tool can find that out.
+    /// The member is down, and no tool can observe that.
     HiddenDown,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Condition {
 pub(super) enum Stage {
     Unstarted,
     Behind,
-    /// The member has caught up in the last observation, but not in the one before.
+    /// The member had caught up in the last observation, but not in the one before it.
     Near,
     Whole,
 }
@@ -183,7 +183,7 @@ impl Member {
         Self(self.0 & !(FIRST | FIRST << 1) | (self.0 & FIRST) << 1 | self.0 >> 1 & FIRST)
     }
 
-    /// Clears the bits that `tool` has set on the member, because a finished tool does not need them.
+    /// Clears the bits by which `tool` has marked the member, because a tool that is done does not need them.
     fn forgotten(self, tool: usize) -> Self {
         let of_tool = 1 << bit(tool);
         self.without(of_tool << SUBJECT | of_tool << NEW | of_tool << AIM)
@@ -211,15 +211,15 @@ pub(super) enum Errand {
 pub(super) enum Phase {
     #[default]
     Idle,
-    /// The tool holds the lock, and observes next.
+    /// The tool holds the lock, and observes the members next.
     Locked,
-    /// The tool has observed that it may add a learner, and does so next. The next three variants are alike: the tool
-    /// then promotes a learner, hands leadership over, or removes a member.
+    /// The tool has observed that it may add a learner, and adds it next. The following three variants are the same for a promotion,
+    /// for a hand-over of leadership, and for a removal.
     Adds,
     Promotes,
     HandsOver,
     Removes,
-    /// The tool was killed or refused its task, and may be called again.
+    /// The tool was killed, or has refused its task. An operator may call it again.
     Stopped,
     Done,
 }
@@ -234,9 +234,9 @@ impl Phase {
 pub(super) struct Tool {
     pub(super) errand: Errand,
     pub(super) phase: Phase,
-    /// True if an operator allowed the tool to leave fewer voters than wanted.
+    /// True if an operator allowed the tool to leave fewer voters than are wanted.
     pub(super) word: bool,
-    /// True if the tool's next step is allowed only because an operator accepted fewer voters.
+    /// True if only that permission of an operator allows the tool's next step.
     pub(super) uses_word: bool,
 }
 
@@ -276,7 +276,7 @@ impl World {
         self.listed().filter(|member| member.votes() && member.lives()).count()
     }
 
-    /// Returns the number of living voters that hold all of the data.
+    /// Returns the number of living voters that hold all data.
     pub(super) fn copies(&self) -> usize {
         self.listed().filter(|member| member.votes() && member.lives() && member.stage() == Stage::Whole).count()
     }
@@ -290,8 +290,8 @@ impl World {
         !self.members.iter().any(|member| member.is_recent())
     }
 
-    /// Returns whether a tool has observed and not acted yet. While it returns true, members have no fault, and only
-    /// the tools move.
+    /// Returns whether a tool has observed the members, and has not yet acted on that. As long as this is true, members have no faults,
+    /// and only tools move.
     pub(super) fn acts(&self) -> bool {
         self.tools.iter().any(|tool| tool.phase.has_step())
     }
@@ -321,7 +321,7 @@ impl World {
         self
     }
 
-    /// Returns the one state that represents all states that differ from this one only by names of members or tools.
+    /// Returns the state that represents this one, and all others that differ only in the names of members or tools.
     pub(super) fn in_order(mut self) -> Self {
         if self.tools[0] > self.tools[1] {
             self.tools.swap(0, 1);

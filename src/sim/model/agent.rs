@@ -17,14 +17,14 @@ use crate::sim::store::decided::{Number, Plans, UNDECIDED};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// Decides from `view` at each moment of the action up to the index `last`. Returns the numbers of the decided plans
-/// ([`Todo`]).
+/// Decides from `view` at the moments of the action up to the one with the index `last`. Returns the numbers of the plans ([`Todo`]),
+/// one for each moment.
 fn decide(sim: &mut Sim, view: &View, last: usize) -> Plans {
     let place = sim.decided.place(view);
     decide_there(sim, view, place, last)
 }
 
-/// Decides as `decide` does. `place` is the index at which the plans that are decided from `view` are stored.
+/// Decides as [`decide`] does. `place` is the index at which the plans for `view` are stored.
 fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans {
     let mut plans = *sim.decided.at(place);
     if plans[last] != UNDECIDED {
@@ -42,7 +42,7 @@ fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans 
     plans
 }
 
-/// Decides once. Returns the core's plan, and the part of it that the model carries out.
+/// Decides once. Returns the plan of `decide::decide`, and the part of it that the model carries out.
 pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Plan, Todo) {
     let (elapsed_ms, since_ms) = when.of(view.request);
     let progress = Progress { since_ms, ..progress.clone() };
@@ -71,7 +71,7 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
     (plan, Todo { effects, next, on_failure: canonical_failure(on_failure), yields })
 }
 
-/// Returns `effect` without the log positions, which only reports for people contain.
+/// Returns `effect` without log positions. In a search without disks that are put back, only reports for people use them.
 fn canonical(effect: &Effect) -> Effect {
     match effect.clone() {
         Effect::PublishRecord(record) => Effect::PublishRecord(canonical_record(record)),
@@ -92,8 +92,8 @@ fn canonical(effect: &Effect) -> Effect {
     }
 }
 
-/// Returns `effect` as [`canonical`] does, but with the positions and the data's owner that a search with put-back
-/// disks reads.
+/// Returns `effect` as [`canonical`] does, but keeps the positions and the data's owner. A search with disks that are put back reads
+/// them.
 fn canonical_with_positions(effect: &Effect) -> Effect {
     match (canonical(effect), effect) {
         (Effect::PublishRecord(_), Effect::PublishRecord(record)) => Effect::PublishRecord(record.clone()),
@@ -107,8 +107,8 @@ fn canonical_with_positions(effect: &Effect) -> Effect {
     }
 }
 
-/// Replaces "try again" on a failed effect with "fail when the action's time is over". The model has no pause between
-/// two tries, so it may end a failing action at any of them.
+/// Replaces [`OnFailure::TryOn`] by [`OnFailure::FailInTime`]. The model has no time between two attempts, so it may end a failing
+/// action after any of them.
 fn canonical_failure(on_failure: OnFailure) -> OnFailure {
     match on_failure {
         OnFailure::TryOn => OnFailure::FailInTime,
@@ -116,8 +116,8 @@ fn canonical_failure(on_failure: OnFailure) -> OnFailure {
     }
 }
 
-/// Returns `progress` without the parts that later decisions do not read. Of the mode in which etcd was started, they
-/// read only the kind. The count of restores is dropped, because the next observation has a restored record.
+/// Returns `progress` without the parts that no later decision reads. Later decisions read only the kind of mode in which etcd was
+/// started. The number of restores is dropped, because the record is restored at the next observation.
 fn canonical_progress(progress: Progress) -> Progress {
     let phase = match progress.phase {
         Phase::Started(RunMode::JoinAsLearner { .. }) => {
@@ -135,7 +135,7 @@ fn canonical_record(mut record: PublishedState) -> PublishedState {
     record
 }
 
-/// Has the agent of node `n` observe and decide once. Returns false if that changes nothing.
+/// Lets the agent of node `n` observe and decide once. Returns false if that changes nothing.
 pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
     let view = view::look(sim, world, n, action);
@@ -143,8 +143,8 @@ pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Resul
     carry_out(sim, world, n, action, plan.into())
 }
 
-/// Returns the moments at which the next decision of node `n` differs from those at earlier moments. Each has the
-/// number of the decided plan ([`Todo`]). Later moments count only if time may pass (see [`may_wait`]).
+/// Returns the moments at which the next decision of node `n` differs from that at every earlier moment. With each it returns the
+/// number of the decided plan ([`Todo`]). Later moments than the first one count only if time may pass (see [`may_wait`]).
 pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, Id)> + use<> {
     let action = world.nodes[n].action.filter(|action| action.plan.is_none());
     let mut plans = [UNDECIDED; MOMENTS.len()];
@@ -163,8 +163,8 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
     (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment].into()))
 }
 
-/// Returns whether time may pass while an agent waits. Etcd and Pacemaker's membership must have come to rest, and the
-/// agent of the `other` node must wait, too. Unless fencing is slow, no node may be waiting to be fenced.
+/// Returns whether time may pass while an agent waits. It may if nothing else is about to happen: no etcd is busy, Pacemaker's
+/// membership is stable, and the agent of the node `other` waits, too. Unless fencing is slow, no node may be waiting to be fenced.
 pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
     let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(|by| pacemaker::may_fence(world, by));
     !awaits_fencing
@@ -173,7 +173,7 @@ pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
         && is_waiting(sim, world, other)
 }
 
-/// Returns whether another decision in the action of node `n` would change nothing now.
+/// Returns whether node `n` has no action, or its action is waiting: another decision now would change nothing.
 fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     let Some(action) = world.nodes[n].action else { return true };
     if action.plan.is_some() {
@@ -184,13 +184,13 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     is_no_news(sim, action, plan.into())
 }
 
-/// Returns whether a plan has no effect and keeps the action's progress, so that the next decision would be the same.
+/// Returns whether a plan has no effect and does not change the action's progress. The next decision would then be the same.
 fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
     let plan = sim.plans.get(plan);
     plan.steps.is_empty() && plan.then == Then::Again(action.progress)
 }
 
-/// Begins a decided plan on node `n`. Returns false if the plan changes nothing.
+/// Begins to perform a decided plan on node `n`. Returns false if the plan changes nothing.
 pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
     let steps = sim.plans.get(plan);
     pacemaker::hear(world, n);
@@ -210,7 +210,7 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
     Ok(true)
 }
 
-/// Asserts that a decided backup of the data or forced new cluster is safe, whatever happens before it is carried out.
+/// Asserts that a plan to back data up or to force a new cluster is safe, whatever happens before the plan is carried out.
 fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
@@ -242,9 +242,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     Ok(())
 }
 
-/// Asserts that the agent of a serving voter keeps `BootState::voter`, even if an observation misses a fact. This
-/// concerns a voter that has published its claim to run standalone. A stop that is half of a restart must keep it, too.
-/// Without it the voter could not continue once its peer is lost.
+/// Asserts that an agent does not clear `BootState::voter` of a voter that has published its claim to run standalone. It must keep the
+/// stored voter while the voter serves, even if an observation misses a fact. It must also keep it in a stop that is half of a restart.
+/// Without the stored voter, the node could not continue after a loss of its peer.
 fn check_memory(
     sim: &Sim,
     world: &World,
@@ -279,8 +279,8 @@ fn check_memory(
     Ok(())
 }
 
-/// Asserts that a node next to a third voter leaves that majority alone. It forces no new cluster and does not vote for
-/// its peer, and its monitors and notifications stop no etcd.
+/// Asserts that a node next to a third voter does nothing that the majority has to decide. It forces no new cluster and casts no vote
+/// for its peer, and its monitors and notifications stop no etcd.
 fn check_beside_a_third_voter(n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
     let stops =
         matches!(request, Request::Monitor | Request::Notify) && plan.steps.contains(&EffectStep::StopContainer);
@@ -299,8 +299,8 @@ pub fn may_act(sim: &Sim, world: &World, n: usize) -> bool {
     sim.plans.step(plan, done).is_some_and(|step| !step.is_awaited(sim, world, n))
 }
 
-/// Performs the next effect of the plan on node `n`. With `gives_up`, a failed effect ends the action; otherwise the
-/// agent decides again.
+/// Performs the next effect of the plan on node `n`. If the effect fails and `gives_up` is true, the action ends. If `gives_up` is
+/// false, the agent decides again.
 pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action else { return Ok(false) };
     let Some((plan, done)) = action.plan else { return Ok(false) };
@@ -334,7 +334,7 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
     Ok(true)
 }
 
-/// Ends the plan of node `n` after an effect that failed. The plan may name the exit code for that case.
+/// Ends the plan of node `n` after an effect that failed. The plan may name the exit code with which the action then ends.
 fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
     if let OnFailure::Answer(exit) = sim.plans.get(plan).on_failure {
         return answer(sim, world, n, exit);
@@ -346,7 +346,7 @@ fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_
     Ok(())
 }
 
-/// Ends the action of node `n` with the exit code `exit`. Pacemaker counts a start that failed.
+/// Ends the action of node `n` with the exit code `exit`. If a start failed, Pacemaker counts the failure.
 pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
     let is_start = world.nodes[n].action.is_some_and(|action| action.request == Request::Start);
     if is_start && exit != Exit::Success && sim.bounds.threshold > 0 {
@@ -356,8 +356,8 @@ pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), 
     pacemaker::answered(world, n, exit)
 }
 
-/// Ends the action, or stores its progress for the next decision, once all effects of a plan are done. Returns false if
-/// the next decision would be the same.
+/// Ends the action once all effects of a plan are done, or stores its progress for the next decision. Returns false if the next
+/// decision would be the same.
 fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Violation> {
     match then {
         Then::Exit(exit) => answer(sim, world, n, exit).map(|()| true),
@@ -371,10 +371,11 @@ fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Vi
     }
 }
 
-/// Asserts that there are at most twice as many forced new clusters as faults allow. A node that has announced one, and
-/// has not forced it yet, announces no further one. Only a fault makes a node announce one. Each fault counts twice,
-/// because an agent with a silent etcd cannot know that the last announcement was not carried out. Asserted only with
-/// `--count-forks`, because ranks are no counts.
+/// Asserts that the number of forced new clusters is at most twice the number of faults plus two.
+///
+/// Only a fault makes a node announce a forced new cluster, and a node announces no other one before it has carried the first one out.
+/// But each fault counts twice, because an agent with a silent etcd cannot know whether its last announcement was carried out. It is
+/// asserted only with `--count-forks`, because ranks are no counts.
 fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     let spent = sim.bounds.faults - world.faults;
     let forks = |node: &Node| sim.notes.get(node.note).lineage.forks.max(node.cib.most_forks().0.into());
@@ -385,7 +386,7 @@ fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Asserts the invariants that hold in every state, such as that no acknowledged write is lost.
+/// Asserts the invariants that must hold in every state, for example that no acknowledged write is lost.
 pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
     check_forks(sim, world)?;
     if world.nodes.iter().all(|node| node.etcd == Run::Leader) {
@@ -417,8 +418,7 @@ mod tests {
     use crate::sim::model::initial_states;
     use crate::sim::mutant::Mutant;
 
-    /// Asserts that a search with one fault accepts two forced new clusters, and reports three as a violation if it
-    /// counts them.
+    /// Asserts that a search that counts forced new clusters accepts two of them before any fault, and reports three as a violation.
     #[test]
     fn more_forks_than_faults_are_a_violation_where_they_are_counted() {
         let judged = |counts_forks: bool, forks: u8| {

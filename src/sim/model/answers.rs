@@ -7,13 +7,13 @@ use crate::decide::evidence::{Etcd, Leaderless, LogPosition, Member, NodeAddress
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
 
-/// The answer of an etcd in the model that has lost its leader.
+/// The answer that an etcd of the model gives after it has lost its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::sim) struct Told {
     pub(in crate::sim) mid: Mid,
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
-    /// The index of the last applied entry, or 0 in a search without put-back disks, in which no rule reads it.
+    /// The index of the last applied entry. It is 0 in a search without disks that are put back, in which no rule reads it.
     pub(in crate::sim) applied: u8,
     pub(in crate::sim) term: u8,
     pub(in crate::sim) term_has_moved: bool,
@@ -28,8 +28,8 @@ pub(in crate::sim) enum Heard {
     Etcd { mid: Mid, cluster: u8, leader: Mid, term: u8, index: u8, is_learner: bool, conf: Conf },
 }
 
-/// Converts the position that the leader has published to evidence. `NotAsked` in a search without put-back disks, in
-/// which no rule reads it. All data that is searched with positions is of one cluster.
+/// Converts the position that the leader has published to evidence. The result is `NotAsked` in a search without disks that are put
+/// back, in which no rule reads it. In a search with positions, all data is of one cluster.
 pub(super) fn reached(sim: &Sim, published: CibReached) -> Fact<Reached> {
     let CibReached { forks, term, index, is_redundant } = published;
     match (sim.bounds.puts_back, index) {
@@ -69,12 +69,12 @@ pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
     }
 }
 
-/// Returns whether the CIB that `me` reads shows the peer as gone, so that its etcd is not asked.
+/// Returns whether the CIB that node `me` reads shows the peer as gone. In that case the agent does not ask the peer's etcd.
 fn peer_is_gone(cib: &Cib, me: usize) -> bool {
     cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me])
 }
 
-/// Returns the answer of the peer's etcd to node `me`, or `NotAsked` if the agent does not ask it.
+/// Returns the answer of the peer's etcd to node `me`; `NotAsked` if the agent does not ask it.
 pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     match world.etcds_meet() && world.nodes[1 - me].on {
         _ if peer_is_gone(&world.nodes[me].cib, me) => Heard::NotAsked,
@@ -83,16 +83,16 @@ pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     }
 }
 
-/// Returns the answer that the etcd of node `me` gives its own agent while it has no leader. Returns `None` if the
-/// agent does not ask, or etcd does not answer.
+/// Returns the answer that the etcd of node `me` gives its own agent while it has no leader; `None` if the agent does not ask or etcd
+/// does not answer.
 pub(super) fn told_without_a_leader(sim: &Sim, world: &World, me: usize) -> Option<Told> {
     let Node { cib, memory, led, .. } = &world.nodes[me];
     let is_asked = peer_is_gone(cib, me) || remembers_a_voter(sim, *memory);
     is_asked.then(|| told(sim, world, me, *led)).flatten()
 }
 
-/// Returns whether etcd ran as a voter in this boot. If so, the agent asks its etcd even without a leader. It also asks
-/// the attribute manager for a record that is missing in the CIB.
+/// Returns whether the agent has stored for this boot that etcd ran as a voter. If so, the agent asks its etcd even without a leader.
+/// If the node's record is missing in the CIB, it also asks the attribute manager for it.
 pub(super) fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
     sim.memories.get(memory).voter.is_some()
 }
@@ -149,8 +149,8 @@ fn members(conf: Conf) -> Vec<Member> {
     mids(conf.voters | conf.learners).map(member).collect()
 }
 
-/// Returns an etcd of another cluster that serves at the peer's address. It is the only voter there, and lists `me` as
-/// its learner.
+/// Returns an etcd of another cluster that serves at the peer's address. It is the only voter of that cluster, and lists `me` as a
+/// learner.
 pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
     let learner =
         Member { id: STRANGER - 1, name: String::new(), peer_urls: vec![me.peer_url.clone()], is_learner: true };
@@ -169,12 +169,11 @@ pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
     }
 }
 
-/// A member id that no node of the model has, for the etcd of another cluster.
+/// The member id of the etcd of another cluster. No node of the model has this id.
 const STRANGER: u64 = 0xfe;
 pub(in crate::sim) const STRANGERS_CLUSTER: u64 = 0xfe;
 
-/// Converts the answer of an etcd without a leader to evidence. In a search without terms, only a change of the term is
-/// known.
+/// Converts the answer of an etcd without a leader to evidence. In a search without terms, the term shows only whether it has changed.
 pub(super) fn leaderless(told: Told) -> Leaderless {
     Leaderless {
         cluster_id: told.cluster.into(),

@@ -1,6 +1,6 @@
 //! The facts that an agent may fail to observe.
 
-/// The fact that the agent's next observation misses. Each variant other than `None` is a fault.
+/// The fact that the agent's next observation misses. Every variant except `None` is a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Blind {
     #[default]
@@ -11,7 +11,7 @@ pub enum Blind {
     Container,
     OwnEtcd,
     PeerEtcd,
-    /// The answer of the peer's etcd is missing, because an etcd of another cluster answers at its address.
+    /// The answer of the peer's etcd is missing, because an etcd of another cluster answers at the peer's address.
     Stranger,
 }
 

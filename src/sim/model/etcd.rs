@@ -10,7 +10,7 @@ use super::reach;
 use super::world::{Run, Word, World};
 use crate::sim::Sim;
 
-/// Applies the consequences that a move has at once. Members lose a leader that is gone, and entries that both logs hold durably are
+/// Applies the immediate consequences of a move. Members lose a leader that is gone, and entries that both logs hold durably are
 /// merged.
 pub fn settle(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
@@ -59,8 +59,8 @@ fn are_one_history(sim: &Sim, world: &World) -> bool {
         && leads.data.applied(&sim.logs).conf.votes(follows.data.mid)
 }
 
-/// Takes the last write from a sole voter's data after a power cut, as releases lose it that acknowledge before they
-/// sync.
+/// Removes the last write from a sole voter's data after a power cut. Releases that acknowledge a write before they sync it can lose it
+/// in this way.
 fn tear(sim: &mut Sim, world: &mut World, n: usize) {
     let data = world.nodes[n].data;
     let was_sole = data.applied(&sim.logs).conf.has_one_voter();
@@ -75,14 +75,14 @@ fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
     world.etcds_meet() && other.etcd == Run::Follower && conf.votes(other.data.mid)
 }
 
-/// Returns whether the third voter of the membership `conf` is there, votes and acknowledges entries. The model keeps
-/// no log of it. A leader that it follows has committed each entry that it takes. A candidate that it votes for has all
-/// committed entries ([`what_the_third_voter_knows`]).
+/// Returns whether the third voter is there and votes in the membership `conf`. Such a third voter also acknowledges entries. The model
+/// keeps no log of it. A leader that it follows has committed each entry that it takes. A candidate that it votes for has all committed
+/// entries ([`what_the_third_voter_knows`]).
 pub(in crate::sim) fn has_the_third_voter(world: &World, conf: Conf) -> bool {
     world.third_voter && conf.votes(THIRD_VOTER)
 }
 
-/// Brings the third voter back. It soon has the leader's log, so a leader that it votes for commits all entries.
+/// Brings the third voter back. It soon has the leader's log. So a leader that has it as a voter commits all entries.
 pub(in crate::sim) fn third_voter_is_back(sim: &Sim, world: &mut World) -> bool {
     let is_news =
         !std::mem::replace(&mut world.third_voter, true) && (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER));
@@ -96,8 +96,9 @@ fn newest(sim: &Sim, world: &World, n: usize) -> Conf {
     world.nodes[n].data.newest(&sim.logs).conf
 }
 
-/// Returns the committed part of the other node's log if node `n` lacks some of it. Two of three voters have each
-/// committed entry, so the third voter has what `n` lacks. It sends that to `n` before it votes for it.
+/// Returns the committed part of the other node's log if node `n` lacks some of it; `None` otherwise. Two of three voters have each
+/// committed entry, so the third voter has every entry that `n` lacks. The third voter sends these entries to `n` before it votes for
+/// `n`.
 fn what_the_third_voter_knows(sim: &Sim, world: &World, n: usize) -> Option<Vec<Entry>> {
     let (me, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
     let committed = &other.entries(&sim.logs)[..usize::from(other.commit)];
@@ -109,17 +110,17 @@ pub(in crate::sim) fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
     world.nodes[n].data.applied(&sim.logs).conf
 }
 
-/// Returns the index of the node that leads, or `None` if no node leads.
+/// Returns the index of the node that leads; `None` if neither leads.
 pub fn leader(world: &World) -> Option<usize> {
     (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
 }
 
-/// Returns whether an etcd leads that has a learner on one of the two nodes.
+/// Returns whether one of the nodes leads and has a learner on one of the two nodes.
 pub fn has_learner(sim: &Sim, world: &World) -> bool {
     leader(world).is_some_and(|n| applied(sim, world, n).learners & !bit(THIRD_VOTER) != 0)
 }
 
-/// Returns whether an etcd has something to do that takes less time than any wait of the agent.
+/// Returns whether an etcd is about to do something that takes less time than any wait of the agent.
 pub fn is_busy(sim: &Sim, world: &World) -> bool {
     may_replicate(sim, world)
         || may_learn(sim, world)
@@ -127,15 +128,15 @@ pub fn is_busy(sim: &Sim, world: &World) -> bool {
         || (0..2).any(|n| may_be_elected(sim, world, n) || may_leave(sim, world, n))
 }
 
-/// Returns whether entries are on their way between two etcds or to a disk, which takes less time than anything else.
+/// Returns whether entries are on their way between two etcds or to a disk. This takes less time than anything else in the model.
 pub fn is_passing(sim: &Sim, world: &World) -> bool {
     may_replicate(sim, world)
         || may_learn(sim, world)
         || (0..2).any(|n| may_persist(sim, world, n) || may_leave(sim, world, n))
 }
 
-/// Appends a client's write to the log of the leader. If both nodes lead, clients write to each in turn. Returns false
-/// if no client can write.
+/// Appends a client's write to the log of the leader. If both nodes lead, clients write to them in turn. Returns false if no client can
+/// write.
 pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     let Some(number) = (0..sim.bounds.writes).find(|number| world.writes & (1 << number) == 0) else { return false };
     let is_even = world.writes.count_ones() & 1 == 0;
@@ -167,7 +168,7 @@ pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     true
 }
 
-/// Appends an entry to the log of node `n`, which leads. A sole voter commits the entry at once.
+/// Appends an entry to the log of node `n`, which leads. If no other vote is needed, it commits the entry at once.
 pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
@@ -177,7 +178,7 @@ pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: 
     }
 }
 
-/// Marks the operator's confirmation on node `n` as outdated, because it was given for data that has changed now.
+/// Marks the operator's confirmation on node `n` as outdated, because the data has changed since the confirmation.
 fn changed(world: &mut World, n: usize) {
     if let Word::Given { accept_loss, node_is_on: _ } = world.nodes[n].word {
         world.nodes[n].word = Word::Outdated { accept_loss };
@@ -216,12 +217,12 @@ fn may_replicate(sim: &Sim, world: &World) -> bool {
     conf.lists(other.mid) && !is_current && (may_differ || is_prefix(sim, *other, *leads))
 }
 
-/// Returns whether either log has the third voter as a voter. If so, each log may have entries that the other one lacks.
+/// Returns whether either log has the third voter as a voter. If so, each of the logs may have entries that the other one lacks.
 fn has_had_a_third_voter(sim: &Sim, world: &World) -> bool {
     (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER))
 }
 
-/// Sends the leader's entries to the other member, which joins the leader or continues to follow it.
+/// Sends the leader's entries to the other member. That member becomes a follower of the leader, or stays one.
 pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     let Some(n) = leader(world).filter(|_| may_replicate(sim, world)) else { return false };
     let conf = applied(sim, world, n);
@@ -245,13 +246,13 @@ pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
-/// Returns the commit index that the follower of `leader` has once the leader has sent its own.
+/// Returns the commit index that the follower of `leader` will have once the leader has sent its own commit index.
 fn heard(sim: &Sim, world: &World, leader: usize) -> u8 {
     let follower = &world.nodes[1 - leader].data;
     world.nodes[leader].data.commit.min(follower.len(&sim.logs)).max(follower.commit)
 }
 
-/// Returns whether the follower has not received its leader's commit index yet, or has not written it to disk.
+/// Returns whether the follower has yet to receive its leader's commit index, or to write it to disk.
 fn may_learn(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world).filter(|n| world.nodes[1 - n].etcd == Run::Follower) else { return false };
     let (follower, known) = (&world.nodes[1 - n].data, heard(sim, world, n));
@@ -299,9 +300,10 @@ fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
             || gets_the_third_voters_vote(world, n, conf))
 }
 
-/// Returns the membership that elects node `n`, which is the one that `n` has applied. There is one exception. A third
-/// voter may know that its promotion is committed, while a node has the promotion only in its log. The third voter
-/// could then lead by that node's vote, and would send it the commit index. In the model that node leads in its place.
+/// Returns the membership by which node `n` is elected. This is the one that `n` has applied, with one exception.
+///
+/// A third voter may know that its own promotion is committed, while a node has the promotion only in its log. With that node's vote,
+/// the third voter could lead, and would send the node its commit index. In the model the node leads in the third voter's place.
 fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
     let is_known = (0..2).any(|n| applied(sim, world, n).votes(THIRD_VOTER));
     let newest = newest(sim, world, n);
@@ -327,7 +329,7 @@ fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
         }
 }
 
-/// Returns whether node `n` gets the third voter's vote. The third voter votes for no other node while a leader has its
+/// Returns whether node `n` gets the third voter's vote. The third voter does not vote for `n` while the other node leads with its
 /// vote.
 fn gets_the_third_voters_vote(world: &World, n: usize, conf: Conf) -> bool {
     has_the_third_voter(world, conf) && world.nodes[1 - n].etcd != Run::Leader
@@ -361,24 +363,22 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Appends the entry with which a new leader begins its term. Appends none once the log has as many terms as the search
-/// allows.
+/// Appends the entry with which a new leader begins its term. Appends no entry once the log has as many terms as the search allows.
 pub(super) fn begin_term(sim: &mut Sim, world: &mut World, n: usize) {
     if world.nodes[n].data.newest(&sim.logs).terms < sim.bounds.terms {
         append(sim, world, n, Entry::Elected);
     }
 }
 
-/// Counts acknowledged writes as given up that only the other node holds, because node `n` continues its own history instead. The writes
-/// `held` by `n` itself do not count, whichever node leads later. In the other direction writes are given up only if the other node starts
-/// before it could learn that `n` continues.
+/// Counts acknowledged writes as given up if only the other node holds them, because node `n` continues its own history without them.
+/// The writes in `held`, which `n` itself holds, are not given up, whichever node leads later.
 fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
     // No data has the writes of a disk that is lost.
     let others = if sim.bounds.disks { u8::MAX } else { world.nodes[1 - n].data.newest(&sim.logs).writes };
     world.given_up |= world.acked & others & !held;
 }
 
-/// Returns whether both nodes hold data of a voter, and neither data lists the other node's member in its cluster.
+/// Returns whether both nodes hold data of a voter, and neither node's data lists the other node's member in its cluster.
 pub fn have_parted(sim: &Sim, world: &World) -> bool {
     let [one, other] = world.nodes.map(|node| node.data);
     let votes = |data: Data| !data.is_blank() && data.newest(&sim.logs).conf.votes(data.mid);
@@ -387,7 +387,7 @@ pub fn have_parted(sim: &Sim, world: &World) -> bool {
     votes(one) && votes(other) && !lists(one, other) && !lists(other, one)
 }
 
-/// Returns whether the running member of node `n` was removed from the cluster and can learn of that.
+/// Returns whether the running member of node `n` was removed from the cluster and can learn of its removal.
 fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
     let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
     if !me.etcd.is_on() {
@@ -405,7 +405,7 @@ fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
     knows || is_told()
 }
 
-/// Ends the running etcd of node `n` if it was removed from the cluster and learns of that. Returns whether it ends.
+/// Ends the running etcd of node `n` if it was removed from the cluster and can learn of its removal. Returns whether it ends.
 pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
     let may = may_leave(sim, world, n);
     if may {
@@ -414,7 +414,7 @@ pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
     may
 }
 
-/// Ends the etcd process of node `n` in good order, so that it writes its commit index to disk.
+/// Ends the etcd process of node `n` cleanly. It writes its commit index to disk before it ends.
 pub fn stop(world: &mut World, n: usize) {
     let node = &mut world.nodes[n];
     if node.etcd.is_on() {
@@ -423,7 +423,7 @@ pub fn stop(world: &mut World, n: usize) {
     }
 }
 
-/// Kills the etcd process of node `n`. What it had not written to disk is lost.
+/// Kills the etcd process of node `n`. Data that it had not written to disk is lost.
 pub fn kill(world: &mut World, n: usize) {
     let node = &mut world.nodes[n];
     if node.etcd.is_on() {
@@ -432,7 +432,7 @@ pub fn kill(world: &mut World, n: usize) {
     }
 }
 
-/// Hands leadership from `n` to the other member.
+/// Hands leadership from node `n` to the other member.
 pub fn hand_over(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     let can = world.nodes[n].etcd == Run::Leader
         && world.nodes[1 - n].etcd == Run::Follower

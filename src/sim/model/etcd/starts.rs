@@ -57,8 +57,7 @@ fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation
     Ok(())
 }
 
-/// Starts the etcd of node `n` with a forced new cluster. Drops the entries above the commit index, and removes all
-/// other members.
+/// Starts the etcd of node `n` with a forced new cluster. This drops the entries above the commit index, and removes all other members.
 fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let name = NAMES[n];
     let mut data = world.nodes[n].data;
@@ -92,8 +91,8 @@ fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Starts the etcd of node `n` as the learner that the peer's cluster lists for it. Without such a learner, etcd ends
-/// at once.
+/// Starts the etcd of node `n` as the learner that the peer's cluster lists for this node. If there is no such learner, etcd ends at
+/// once.
 fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Violation> {
     if !world.nodes[n].data.is_blank() {
         return Err(Violation::new(format!("{}: etcd joins with data in its data dir", NAMES[n])));
