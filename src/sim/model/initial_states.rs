@@ -14,29 +14,28 @@ use crate::sim::reduce::symmetry::rename::{self, Renaming};
 /// The kind of state in which a search or a scenario begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// Two voters, of which node1 leads.
+    /// Two voters. Node1 leads.
     Voters,
-    /// Two voters, of which node2 leads. This is the mirror image of [`Self::Voters`], so a search counts both as one
-    /// state.
+    /// Two voters. Node2 leads. This is the mirror image of [`Self::Voters`], so a search counts the two as one state.
     SecondLeads,
     Blank,
-    /// Two histories, each of a voter that ran standalone. No etcd runs.
+    /// Two histories, each with a sole voter that ran standalone. No etcd runs.
     Parted,
-    /// Two histories. Node1's data is a learner's, and node2's belongs to a voter that node1's data does not list.
+    /// Two histories. Node1's data is a learner's. Node2's data belongs to a voter that node1's data does not list.
     PartedLearner,
-    /// Two histories, of which node2 serves its own. Node1 is off.
+    /// Two histories. Node2 serves its own one, and node1 is off.
     PartedServing,
-    /// Two voters, of which node1 leads, and the third voter.
+    /// Two voters and the third voter. Node1 leads.
     ThirdVoter,
-    /// Two voters, of which node2 leads, and the third voter.
+    /// Two voters and the third voter. Node2 leads.
     ThirdVoterSecondLeads,
-    /// Two voters, of which node1 leads. Only its log has the promotion of a third member.
+    /// Two voters. Node1 leads, and only its log contains the promotion of a third member.
     ThirdVoterPromoted,
-    /// Two voters, of which node2 leads. Only its log has the promotion of a third member.
+    /// Two voters. Node2 leads, and only its log contains the promotion of a third member.
     ThirdVoterPromotedSecondLeads,
-    /// Two voters, of which node1 leads, in a search in which rules read log positions. Node2 has joined node1.
+    /// Two voters, for a search in which rules read log positions. Node2 has joined node1, which leads.
     Joined,
-    /// Two voters, of which node2 leads, in a search in which rules read log positions. Node1 has joined node2.
+    /// Two voters, for a search in which rules read log positions. Node1 has joined node2, which leads.
     JoinedSecondLeads,
 }
 
@@ -57,7 +56,7 @@ impl Beginning {
         Self::JoinedSecondLeads,
     ];
 
-    /// Returns the line that names this initial state, which is the first of a scenario file.
+    /// Returns the line that names this initial state. It is the first line of a scenario file.
     pub fn text(self) -> &'static str {
         match self {
             Self::Voters => "begin with two voters",
@@ -104,12 +103,12 @@ impl Beginning {
     }
 }
 
-/// Builds a state of two voters, of which node1 leads, with Pacemaker at rest.
+/// Builds a state of two voters in which node1 leads and Pacemaker does nothing.
 pub fn healthy(sim: &mut Sim) -> World {
     voting(sim, &[first_mid(0), first_mid(1)], 0)
 }
 
-/// Builds a state of two voters as [`healthy`] does, with their history in the log: node1 was the only voter once, and
+/// Builds a state of two voters as [`healthy`] does, but with their history in the log. In this history node1 was the only voter, and
 /// node2 joined it.
 pub fn joined(sim: &mut Sim) -> World {
     (sim.bounds.puts_back, sim.bounds.counts_forks) = (true, true);
@@ -135,15 +134,15 @@ pub fn with_third_voter(sim: &mut Sim) -> World {
     World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1), THIRD_VOTER], 0) }
 }
 
-/// Builds a state of two voters in which the leader has just been asked to promote the third member.
+/// Builds a state of two voters in which the leader has just been asked to promote a third member.
 pub fn promoting_the_third_voter(sim: &mut Sim) -> World {
     let mut world = World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1)], bit(THIRD_VOTER)) };
     world.nodes[0].data.append(&mut sim.logs, Entry::Promote(THIRD_VOTER));
     world
 }
 
-/// Builds a state in which the members `mids` vote and the members in the set `learners` learn. The first two of `mids`
-/// run on the nodes.
+/// Builds a state in which the members `mids` vote, and the members in the set `learners` are learners. The first two of `mids` run on
+/// the two nodes.
 fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
     let voters = mids.iter().fold(0, |voters, mid| voters | bit(*mid));
     let among_many = mids.len() > 2;
@@ -193,8 +192,8 @@ fn history(member_id: u64, voters: &[Mid], learners: u16) -> History {
     }
 }
 
-/// Builds a state of two booted machines with two histories. An operator had let each node run standalone, so each
-/// holds a write of its own.
+/// Builds a state of two booted machines with two histories. An operator had let each node run standalone, so each node holds a write
+/// that the other one lacks.
 pub fn parted(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b11, writes: 0b11, words: 0b11, ..blank(sim) };
     for (n, name) in NAMES.into_iter().enumerate() {
@@ -211,8 +210,8 @@ pub fn parted(sim: &mut Sim) -> World {
     world
 }
 
-/// Builds a state with two histories, in which node1 was about to join another voter than node2. Node2's data has a
-/// second voter that is gone.
+/// Builds a state with two histories. Node1 was about to join a voter that is not node2's member. Node2's data has a second voter that
+/// is gone.
 pub fn parted_learner(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b10, writes: 0b10, ..parted(sim) };
     let [first, second] = [first_mid(0), first_mid(1)];
@@ -227,7 +226,7 @@ pub fn parted_learner(sim: &mut Sim) -> World {
     world
 }
 
-/// Builds a state with two histories, in which node2 serves its own and node1 is off.
+/// Builds a state with two histories. Node2 serves its own one, and node1 is off.
 pub fn parted_serving(sim: &mut Sim) -> World {
     // The write that only node1 holds was given up when node2 made a history of its own.
     let mut world = World { given_up: 0b01, ..parted(sim) };
@@ -255,8 +254,9 @@ pub fn blank(sim: &Sim) -> World {
     World { faults: sim.bounds.faults, ..World::BLANK }
 }
 
-/// Returns whether a way back to two voters needs a human in this state, so that the search asks for none. That is so
-/// if an operator made two histories or has to choose one.
+/// Returns whether only a human, or the return of the network, brings two voters back from this state. For such states, the search does
+/// not require that a good state can be reached. A human is needed if an operator made two histories, has to choose one of two, or may
+/// have to choose because of a disk that was put back.
 pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
     // While the etcds are parted and neither node has a proof, only the network's return helps.
     let is_stuck = world.etcd_parted && !leading::may_go_on(sim, world);
@@ -265,9 +265,10 @@ pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
     is_stuck || world.tampered || waits_for_a_word
 }
 
-/// Returns whether a state is good. From every other state, a way must lead to a good one. While the etcds do not reach
-/// each other, one has to lead. Otherwise both nodes run voters with the same log, and none of them starts, stops or
-/// has failed.
+/// Returns whether a state is good. The search requires that a good state can be reached from every other state.
+///
+/// While the two etcds do not reach each other, a state is good if one of them leads. At any other time, both nodes have to run voters
+/// with the same log, and no node may be starting, stopping or have failed.
 pub fn is_good(sim: &Sim, world: &World) -> bool {
     let conf = |n: usize| world.nodes[n].data.applied(&sim.logs).conf;
     if world.etcd_parted {

@@ -8,8 +8,8 @@ use crate::decide::evidence::{BootState, Leading, PeerAgent, PeerNode, Reach};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// Asserts that leadership moves from node `n` only to a voter that follows and lacks no entry. It must also have been
-/// well for the configured delay.
+/// Asserts that leadership moves from node `n` only to a voter that follows, lacks no entry, and has been well for the configured
+/// delay.
 pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     let conf = etcd::applied(sim, world, n);
@@ -23,20 +23,20 @@ pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation>
     Err(Violation::new(format!("{} is to lead in the place of {}, and {what}", NAMES[1 - n], NAMES[n])))
 }
 
-/// Returns whether the agent has stored in `memory` when a delay began: that of a due hand-over, or a time without a
-/// leader.
+/// Returns whether `memory` stores the beginning of a delay. There is one delay for a hand-over that is due, and one for a time without
+/// a leader.
 pub(in crate::sim) fn counts(memory: &BootState) -> bool {
     memory.hand_over.is_some() || memory.leaderless_since_s.is_some()
 }
 
-/// Ends the delay of which the agent of node `n` has stored the beginning. Returns false if it has stored none.
+/// Ends the delay that began when the agent of node `n` stored its beginning. Returns false if none is stored.
 pub(in crate::sim) fn end_delay(sim: &Sim, world: &mut World, n: usize) -> bool {
     let is_counted = counts(sim.memories.get(world.nodes[n].memory));
     is_counted && !std::mem::replace(&mut world.delay_over[n], true)
 }
 
-/// Stores `memory`, the number of a `BootState`, as the one that node `n` keeps for this boot. If its hand-over or its
-/// time without a leader differs from the last one, a new delay begins.
+/// Stores `memory`, the number of a `BootState`, as the `BootState` of node `n`. If its hand-over or its time without a leader differs
+/// from the last one, a new delay begins.
 pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     let before = std::mem::replace(&mut world.nodes[n].memory, memory);
     let [before, after] = [before, memory].map(|memory| sim.memories.get(memory));
@@ -44,14 +44,14 @@ pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     world.delay_over[n] &= is_the_same;
 }
 
-/// Hands leadership from node `n` to its peer. Returns false if that fails. The next try waits for a delay of its own.
+/// Hands leadership from node `n` to its peer. Returns false if that fails. In either case, the next attempt waits for a new delay.
 pub(super) fn hand_over(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     world.delay_over[n] = false;
     etcd::hand_over(sim, world, n)
 }
 
-/// Returns the facts about the configured primary that the agent observes, or `None` without a primary. A delay is
-/// either over or at its beginning, because a move of the model ends it. Each try of a hand-over counts as the first.
+/// Returns the facts about the configured primary that the agent observes; `None` without a primary. A delay has either just begun or
+/// is over, because it is a move of the model that ends it. Each attempt of a hand-over counts as the first one.
 pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool, kept: KeptHistory) -> Option<Leading> {
     let configured = sim.bounds.primary?;
     let primary = if kept == KeptHistory::Others { 1 - configured } else { configured };
@@ -69,14 +69,14 @@ pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool, kept: KeptHistory) 
     })
 }
 
-/// Returns the CIB's attribute that shows whether the peer leads. It is always "no", because it may always be out of
-/// date. `None` in a search that does not part the etcds.
+/// Returns the value of the CIB's attribute that shows whether the peer leads. It is always `false`, because the attribute may be
+/// outdated at any time. `None` in a search in which the network between the etcds does not fail.
 pub(super) fn peer_leads(sim: &Sim) -> Option<bool> {
     sim.bounds.primary.filter(|_| sim.bounds.parts_etcd).map(|_| false)
 }
 
-/// Returns whether the nodes' parameters, once they agree, resolve two histories without an operator. For that the
-/// primary's history must be a voter's, and no other may count more forced new clusters. The other node must not serve.
+/// Returns whether two histories need no operator once both nodes' parameters agree. The primary's history has to be a voter's, and no
+/// other history may count more forced new clusters. The other node may not serve.
 pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
     let Some(primary) = sim.bounds.primary.filter(|_| sim.bounds.two_histories).map(usize::from) else { return false };
     let forks = |n: usize| sim.notes.get(world.nodes[n].note).lineage.forks;
@@ -88,23 +88,21 @@ pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
         && sim.memories.get(other.memory).voter.is_none()
 }
 
-/// Returns the name of the node that both nodes' parameters prefer at the beginning. `None` if no history is kept by a
-/// parameter.
+/// Returns the name of the node that both nodes' parameters prefer at first; `None` if no parameter keeps a history.
 pub(super) fn preferred(sim: &Sim) -> Option<String> {
     let primary = sim.bounds.primary.filter(|_| sim.bounds.two_histories)?;
     Some(NAMES[usize::from(primary)].to_owned())
 }
 
-/// Changes the parameters of node `n` for its agent's next action. Returns false if nothing changes or an action is
-/// under way.
+/// Changes the parameters of node `n` for its agent's next action. Returns false if this changes nothing, or while an action runs.
 pub(in crate::sim) fn keep(sim: &Sim, world: &mut World, n: usize, kept: KeptHistory) -> bool {
     let can = sim.bounds.two_histories && world.nodes[n].action.is_none();
     can && std::mem::replace(&mut world.kept[n], kept) != kept
 }
 
-/// Records that node `n` gives up the other node's history when it announces that it runs standalone. `n` does so at an
-/// operator's command, or because both nodes' parameters keep its history. In the second case both records name `n`,
-/// and the other node does not serve.
+/// Records that node `n` gives up the other node's history when it announces that it will run standalone. It does so at an operator's
+/// command, or because both nodes' parameters keep its history. In the second case, both records have to name `n`, and the other node
+/// may not serve.
 pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: bool) {
     if world.is_told_to_go_on(n, was_left_behind) {
         world.override_by_word(n);
@@ -121,8 +119,8 @@ pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: 
     }
 }
 
-/// Returns whether users reach the own node and the peer, as the agent observes it. `None` without a primary, because
-/// the agent does not ask then.
+/// Returns whether users reach this node and the peer, as the agent observes it. `None` without a primary, because the agent does not
+/// ask for it in that case.
 pub(super) fn reach(sim: &Sim, lost: [bool; 2]) -> Option<Box<Reach>> {
     let [own, peer] = lost.map(|is_lost| Fact::Known(!is_lost));
     sim.bounds.primary.map(|_| Box::new(Reach { own, peer }))
@@ -139,8 +137,8 @@ pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Vio
     Err(Violation::new(format!("{} is to give its claim up for {}, which is not seen", NAMES[n], NAMES[1 - n])))
 }
 
-/// Asserts that a node that yields to the primary has given up its claim to run standalone. Its replica of the CIB may
-/// not have the claim, and its `BootState` may not have the voter.
+/// Asserts that a node that yields to the primary has given up its claim to run standalone. Its replica of the CIB must not contain the
+/// claim, and its `BootState` must not contain the voter.
 pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let me = &world.nodes[n];
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
@@ -150,9 +148,11 @@ pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Vi
     Ok(())
 }
 
-/// Returns whether the primary can prove in this boot that it may run standalone. If so, it serves again while the two
-/// etcds do not reach each other. A primary that last stored itself as a sole voter, before its peer's promotion, is
-/// left out. It can prove that only if etcd answers without a leader.
+/// Returns whether the primary has a proof in this boot that it may run standalone. A primary with this proof serves again while the
+/// two etcds do not reach each other.
+///
+/// A primary that last stored itself as a sole voter, before its peer's promotion, does not count here. It has the proof only if its
+/// etcd answers without a leader.
 pub(super) fn may_go_on(sim: &Sim, world: &World) -> bool {
     let Some(n) = sim.bounds.primary.map(usize::from) else { return false };
     let me = &world.nodes[n];

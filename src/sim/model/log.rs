@@ -3,8 +3,7 @@
 
 use crate::sim::store::intern::{Id, Interner};
 
-/// The id of an etcd member. Node1's members have 1 to 7, node2's have 9 to 15, and the third voter has 8. 0 is no
-/// member.
+/// The id of an etcd member. Members of node1 have 1 to 7, members of node2 have 9 to 15, and the third voter has 8. 0 means no member.
 pub type Mid = u8;
 
 /// The id of the etcd cluster that the two voters form in the initial states.
@@ -55,7 +54,7 @@ impl Conf {
 /// An entry of a member's Raft log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// An entry that replaces all entries up to here, by their writes and the resulting membership.
+    /// An entry in place of all entries up to this one. It has their writes, and the membership that they result in.
     Base {
         writes: u8,
         conf: Conf,
@@ -69,12 +68,12 @@ pub enum Entry {
     Elected,
 }
 
-/// The result of all entries up to an index of a log.
+/// The result of a log's entries up to some index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     pub writes: u8,
     pub conf: Conf,
-    /// The number of terms that begin in these entries, after the first term.
+    /// The number of terms that begin in these entries. The first term of the log does not count.
     pub terms: u8,
 }
 
@@ -101,20 +100,20 @@ fn sum(entries: &[Entry]) -> Sum {
     })
 }
 
-/// All logs that occur in states, with the result up to each index. Nearly every move reads the results of both nodes'
-/// logs.
+/// All logs that occur in states, each with its result up to each index. They are stored because nearly every move reads the results of
+/// both nodes' logs.
 #[derive(Clone, Debug)]
 pub struct Logs {
     entries: Interner<Vec<Entry>>,
-    /// The results of each log, from the empty beginning to the whole log. The logs follow each other in the order of
-    /// their numbers.
+    /// The results of all logs, one log after the other, in the order of the logs' numbers. The results of a log are those after 0
+    /// entries, after 1 entry, and so on, up to the whole log.
     sums: Vec<Sum>,
-    /// The index in `sums` at which each log begins, and the one at which the next new log will begin.
+    /// The index in `sums` at which each log's results begin, and the index at which those of the next new log will begin.
     starts: Vec<usize>,
 }
 
 impl Default for Logs {
-    /// Creates the table with one log, the empty one, which has number 0.
+    /// Creates the table with one log. This is the empty log, which has number 0.
     fn default() -> Self {
         let mut logs = Self { entries: Interner::default(), sums: Vec::new(), starts: vec![0] };
         logs.add_up();
@@ -140,13 +139,13 @@ impl Logs {
         self.entries.mark(id)
     }
 
-    /// Reads the logs to which other threads have assigned numbers: see [`Interner::catch_up`].
+    /// Adds the logs that other threads have numbered since the last call: see [`Interner::catch_up`].
     pub fn catch_up(&mut self) {
         self.entries.catch_up();
         self.add_up();
     }
 
-    /// Returns the result of the first entries of a log for each number of entries, from 0 up.
+    /// Returns the results of a log: those after 0 entries, after 1 entry, and so on, up to the whole log.
     fn sums(&self, id: Id) -> &[Sum] {
         let id = id as usize;
         &self.sums[self.starts[id]..self.starts[id + 1]]
@@ -164,16 +163,16 @@ impl Logs {
 /// A node's data dir in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Data {
-    /// The id of the member that the data belongs to, or 0 if the data dir is blank.
+    /// The id of the member that owns the data; 0 if the data dir is blank.
     pub mid: Mid,
     pub cluster: u8,
     pub log: Id,
     /// The number of entries that this member knows to be committed.
     pub commit: u8,
-    /// The number of entries that this member's disk shows as committed. A killed process loses what it knew beyond
-    /// that.
+    /// The number of entries that this member's disk shows as committed. If the process is killed, it forgets that further entries are
+    /// committed.
     pub durable: u8,
-    /// The number of entries that were merged into the first one (see [`fold`]). It is 0 in the states of a search.
+    /// The number of entries that were merged into the first one (see [`fold`]). It is 0 in the states that a search keeps.
     pub folded: u16,
 }
 
@@ -183,18 +182,17 @@ impl Data {
         self.mid == 0
     }
 
-    /// Returns the entries of this node's log, or none if the data dir is blank.
+    /// Returns the entries of this node's log. There are none if the data dir is blank.
     pub fn entries(self, logs: &Logs) -> &[Entry] {
         if self.is_blank() { &[] } else { logs.get(self.log) }
     }
 
-    /// Returns the result of the entries that the member knows to be committed. Its etcd acts by the membership in that
-    /// result.
+    /// Returns the result of the entries that the member knows to be committed. Its etcd uses the membership in this result.
     pub fn applied(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log)[usize::from(self.commit)] }
     }
 
-    /// Returns the result of all entries, committed or not. A tool that reads the data dir offline finds it.
+    /// Returns the result of all entries, committed or not. This is what a program finds that reads the data dir offline.
     pub fn newest(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }
@@ -209,7 +207,7 @@ impl Data {
         u8::try_from(self.entries(logs).len()).unwrap_or(u8::MAX)
     }
 
-    /// Appends an entry. The record that goes to disk with it has the commit index from before.
+    /// Appends an entry. The record that is written to disk with this entry still has the commit index from before it.
     pub fn append(&mut self, logs: &mut Logs, entry: Entry) {
         let mut entries = self.entries(logs).to_vec();
         entries.push(entry);
@@ -218,9 +216,11 @@ impl Data {
     }
 }
 
-/// Merges entries that are committed on disk into one, if their differences no longer count. These are the entries that
-/// both nodes hold. If a node does not list the other node's member, they are also all entries of that node, because
-/// the two logs are never compared again.
+/// Merges entries that are committed on disk into one, if it no longer matters how they differ. These are the entries that both nodes
+/// hold.
+///
+/// If a node's data does not list the other node's member, all of its committed entries are merged, because the two logs are never
+/// compared again.
 pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     if a.durable < 2 && b.durable < 2 {
         return;
@@ -244,8 +244,8 @@ pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     }
 }
 
-/// Returns whether the member `mid` is not listed after the durable entries of `data`, and no later entry adds it. It
-/// never becomes a member then, because etcd assigns no id twice.
+/// Returns whether the member `mid` is not listed after the durable entries of `data`, and no later entry adds it. Such a member is
+/// never listed again, because etcd assigns no id twice.
 fn is_stranger(logs: &Logs, data: Data, mid: Mid) -> bool {
     let count = usize::from(data.durable);
     let is_listed = logs.sums(data.log)[count].conf.lists(mid);

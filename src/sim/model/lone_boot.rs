@@ -14,7 +14,7 @@ use crate::decide::{self, Effect, Plan, Progress, Reason, Request};
 use crate::sim::mutant::Mutant;
 use crate::sim::{Sim, Violation};
 
-/// Returns the power state of the other machine than node `n`, as its BMC reports it.
+/// Returns the power state of node `n`'s peer, as the peer's BMC reports it.
 fn power(world: &World, n: usize) -> Power {
     match (world.bmc[1 - n], world.nodes[1 - n].on) {
         (Bmc::Silent, _) => Power::Silent { why: "no answer".to_owned() },
@@ -59,7 +59,8 @@ fn facts(sim: &Sim, world: &World, n: usize) -> LoneBoot {
     }
 }
 
-/// Returns the evidence from which `tandem lone-boot` on node `n` decides. A broken rule ([`Mutant`]) may change it.
+/// Returns the evidence from which `tandem lone-boot` on node `n` decides. If a rule is broken on purpose (see [`Mutant`]), the
+/// evidence may differ.
 fn evidence(sim: &Sim, world: &World, n: usize) -> Evidence {
     let action = Action { request: Request::LoneBoot, notify: Vars::default(), progress: 0, plan: None };
     let mut evidence = view::evidence(sim, &view::look(sim, world, n, action), 0);
@@ -80,14 +81,14 @@ fn plan(sim: &Sim, world: &World, n: usize) -> Plan {
     decide::decide(Request::LoneBoot, &evidence(sim, world, n), &Progress::default()).plan
 }
 
-/// Returns whether `tandem lone-boot` runs on node `n`. It ends once the node has quorum, or when Pacemaker ends.
+/// Returns whether `tandem lone-boot` runs on node `n`. It runs until the node has quorum, or until Pacemaker ends.
 fn runs(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     sim.bounds.lone_boot && node.on && node.stack == Stack::Up && !node.quorum
 }
 
-/// Ends the time for which the peer must have been off before `tandem lone-boot` on node `n` acts. Returns false if the
-/// process does not wait for that.
+/// Ends the wait of `tandem lone-boot` on node `n`, for which the peer must have been off. Returns false if the process is not in this
+/// wait.
 pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bool {
     let waits = |plan: &Plan| matches!(plan.because, Reason::LoneBoot { step: LoneBootStep::Waits { .. }, .. });
     let is_over = runs(sim, world, n) && world.lone[n] == Lone::Looks && waits(&plan(sim, world, n));
@@ -97,7 +98,7 @@ pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bo
     is_over
 }
 
-/// Has `tandem lone-boot` on node `n` observe and decide. Returns whether the decision changes its progress.
+/// Lets `tandem lone-boot` on node `n` observe and decide. Returns whether the decision changes its progress.
 pub(in crate::sim) fn look(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     if !runs(sim, world, n) || is_pending(world.lone[n]) {
         return false;
@@ -118,7 +119,7 @@ fn is_pending(lone: Lone) -> bool {
     matches!(lone, Lone::Holds | Lone::Ends)
 }
 
-/// Performs the effect that `tandem lone-boot` on node `n` has decided. Returns false if none is pending.
+/// Performs the effect that `tandem lone-boot` on node `n` has decided on. Returns false if no effect is pending.
 pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if !runs(sim, world, n) {
         return Ok(false);
@@ -131,8 +132,8 @@ pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool
     Ok(true)
 }
 
-/// Asks the peer's BMC once more, and holds the peer off if it reports Off. A peer that was switched on meanwhile is
-/// left on, and the time for which it must be off begins again.
+/// Asks the peer's BMC once more, and holds the peer off if the BMC reports Off. If the peer was switched on since the decision, it
+/// stays on. In that case the wait in which it has to be off begins again.
 fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let bmc = evidence(sim, world, n).lone_boot.and_then(|lone_boot| lone_boot.peer_bmc.known().cloned());
     let is_off = |bmc: PeerBmc| matches!(bmc.power, Power::Off { .. }) && bmc.found == bmc.by_device;
@@ -148,9 +149,10 @@ fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Gives node `n` quorum without its peer, and asserts that its data has all acknowledged writes. There is one
-/// exception: a confirmation on the other node may have made a history there. If this node could not learn of that, its
-/// data may lack the writes of that history, and an operator chooses later.
+/// Gives node `n` quorum without its peer, and asserts that its data has all acknowledged writes.
+///
+/// There is one exception. A confirmation on the other node may have made a history there, and `n` could not learn of it. In that case
+/// `n`'s data may lack the writes of that history, and an operator chooses one of the two later.
 fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let missing = world.acked & !world.given_up & !world.nodes[n].data.newest(&sim.logs).writes;
     let is_unheard = world.unheard & (1 << n) != 0;
@@ -162,8 +164,8 @@ fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation>
     Ok(())
 }
 
-/// Begins the time anew for which a peer must be off, unless the BMC still reports Off. An effect that was already
-/// decided still happens, unless the machine or its Pacemaker is gone.
+/// Restarts the wait in which a peer has to be off, unless the BMC still reports Off. An effect that was already decided on still
+/// happens, unless the machine or its Pacemaker is gone.
 pub(in crate::sim) fn settle(sim: &Sim, world: &mut World) {
     if !sim.bounds.lone_boot {
         return;
@@ -187,7 +189,7 @@ fn is_taken_for_off(sim: &Sim, world: &World, n: usize) -> bool {
     }
 }
 
-/// Publishes in the CIB whether the leader finds two voters (`etcd_redundancy`).
+/// Records in the CIB whether the leader has two voters (`etcd_redundancy`).
 pub(super) fn say(cib: &mut Cib, is_redundant: bool) {
     cib.said = if is_redundant { Said::Redundant } else { Said::Alone };
 }

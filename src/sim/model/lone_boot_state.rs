@@ -7,31 +7,32 @@ use crate::decide::evidence::Redundancy;
 /// The way in which a machine's BMC answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Bmc {
-    /// The BMC reports the real power of its machine.
+    /// The BMC reports the real power state of its machine.
     #[default]
     Honest,
     Silent,
-    /// The BMC of another machine answers at the address, and that machine is off.
+    /// A third machine's BMC answers at this BMC's address, and reports that the third machine is off.
     Anothers,
 }
 
 /// The progress of `tandem lone-boot` on a node that boots without its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lone {
-    /// The process observes, and has seen the peer off for too short a time.
+    /// The process observes the peer, which has not yet been off for long enough.
     #[default]
     Looks,
-    /// The peer has been off for long enough that the process may act.
+    /// The peer has been off for so long that the process may act.
     OffForLong,
     Announced,
-    /// The process has decided to hold the peer off, and has not done so yet.
+    /// The process has decided to hold the peer off, and has yet to do so.
     Holds,
     HeldOff,
-    /// The process has decided to let Corosync wait for the peer no longer, and has not done so yet.
+    /// The process has decided to end Corosync's wait for the peer, and has yet to do so.
     Ends,
 }
 
-/// The CIB's property about whether there are two voters (`etcd_redundancy`). The model has it only with `--lone-boot`.
+/// The CIB's property that records whether there are two voters (`etcd_redundancy`). It has a value only in a search with
+/// `--lone-boot`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Said {
     #[default]
@@ -41,7 +42,7 @@ pub enum Said {
 }
 
 impl Said {
-    /// Returns the property as evidence. `is_asked` is true if the agent reads it.
+    /// Converts the property to evidence. `is_asked` is true if the agent reads the property.
     pub(super) fn fact(self, is_asked: bool) -> Fact<Redundancy> {
         match (is_asked, self) {
             (false, _) => Fact::NotAsked,

@@ -10,8 +10,8 @@ pub(super) fn small(id: u64) -> u8 {
     u8::try_from(id).unwrap_or(u8::MAX)
 }
 
-/// Returns an id for a new member of `node` that nothing in `world` names. etcd assigns no id twice, but an id that is
-/// forgotten everywhere is as good as a new one.
+/// Returns an id for a new member of `node` that nothing in `world` names. etcd assigns no id twice. In the model, an id that nothing
+/// names any more can be used as a new one.
 pub(super) fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
     let mut used = 0_u16;
     let mut note = |mid: Mid| used |= bit(mid & 15);

@@ -2,15 +2,15 @@
 
 use super::world::{Run, World};
 
-/// The network links of a node, as a correct partition detector on it reports them. No rule of Tandem reads them.
+/// The state of a node's network links, as a correct partition detector on the node reports them. No rule of Tandem reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Links {
-    /// No link is known to be cut. If the peer is silent, it has failed, or its own links are cut.
+    /// No link is known to be cut. If the peer is silent, either it has failed, or the peer's links are cut.
     #[default]
     Whole,
     /// The node reaches neither its peer nor the users of etcd.
     OwnCut,
-    /// The two nodes do not reach each other, but the users of etcd reach both.
+    /// The two nodes do not reach each other, but the users of etcd reach both nodes.
     Parted,
 }
 
@@ -25,7 +25,7 @@ impl Links {
     }
 }
 
-/// Returns whether node `n` leads and the writes of users reach it, directly or through its follower.
+/// Returns whether node `n` leads and writes of users reach it, directly or through its follower.
 pub fn takes_writes(world: &World, n: usize) -> bool {
     let by_the_peer = world.etcds_meet() && !world.lost_to_users[1 - n] && world.nodes[1 - n].etcd == Run::Follower;
     world.nodes[n].etcd == Run::Leader && (!world.lost_to_users[n] || by_the_peer)

@@ -20,13 +20,13 @@ use crate::sim::mutant::Mutant;
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// A decided plan without its reason: the part that the model carries out.
+/// A decided plan without its reason. It has only what the model carries out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Todo {
     pub effects: Arc<[Effect]>,
     pub next: Next,
     pub on_failure: OnFailure,
-    /// True if a monitor is to fail because this node gives way to the configured primary.
+    /// True if a monitor is to fail because this node yields to the configured primary.
     pub yields: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Todo {
     }
 }
 
-/// All plans of the search. The index is the number of the plan's [`Todo`].
+/// All plans of the search. A plan's index is the number of its [`Todo`].
 #[derive(Clone, Debug, Default)]
 pub struct Plans(Vec<Steps>);
 
@@ -63,8 +63,7 @@ pub struct Steps {
     pub yields: bool,
 }
 
-/// The continuation after all effects of a plan: an exit code that ends the action, or another decision with this
-/// progress.
+/// What follows once all effects of a plan are done: the action ends with an exit code, or the agent decides again with this progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Exit(Exit),
@@ -100,22 +99,22 @@ pub enum EffectStep {
     AdvanceCommit,
     MoveDataAside,
     RunContainer(Mode),
-    /// Has the vote proxy cast the vote of a member that is off. It acknowledges the leader's entries until
+    /// Lets the vote proxy cast the vote of a member that is off. The vote proxy acknowledges the leader's entries until
     /// [`Self::VoteProxyRemoves`] is done.
     VoteProxyVotes,
-    /// Has the leader remove the member for which the vote proxy voted.
+    /// Lets the leader remove the member with the vote that the vote proxy cast.
     VoteProxyRemoves,
     SettleConfig,
     /// Resets Pacemaker's count of failed starts, so that Pacemaker does not ban the resource from the node.
     ForgetFailures,
-    /// Ends a start of etcd that survived its killed agent.
+    /// Ends a start of etcd that still runs although its agent was killed.
     EndLaunch,
     MoveLeader,
     Remove(Mid, Via),
     Promote(Mid, Via),
-    /// Adds a learner for the node with this index to the member list.
+    /// Adds a learner to the member list, for the node with this index.
     AddLearner(usize, Via),
-    /// Informs people, or keeps the disk from filling. No decision of the model depends on this effect.
+    /// An effect that informs people, or that keeps the disk from filling. No decision of the model depends on it.
     ForPeople {
         is_for_show: bool,
     },
@@ -134,14 +133,14 @@ impl Plans {
 }
 
 impl Sim {
-    /// Returns whether the agent in `action` waits until a vote proxy may vote, or is about to wait for that.
+    /// Returns whether the agent in `action` waits until a vote proxy may vote, or is about to begin this wait.
     pub(in crate::sim) fn stands_in(&self, action: Action) -> bool {
         let waits = |progress: Id| matches!(self.progresses.get(progress).phase, Phase::VoteProxy { .. });
         let then = action.plan.map(|(plan, _)| self.plans.get(plan).then);
         waits(action.progress) || matches!(then, Some(Then::Again(progress)) if waits(progress))
     }
 
-    /// Returns whether a vote proxy has voted for node `n`, and still acknowledges its entries.
+    /// Returns whether a vote proxy has cast the peer's vote for node `n`, and still acknowledges the entries of `n`.
     pub(in crate::sim) fn is_stood_in_for(&self, world: &World, n: usize) -> bool {
         let next = world.nodes[n].action.and_then(|action| action.plan);
         next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(EffectStep::VoteProxyRemoves)
@@ -154,7 +153,7 @@ impl Sim {
         id
     }
 
-    /// Adds all plans that have a number to [`Plans`], including those from other threads.
+    /// Adds to [`Plans`] all plans that have a number, including those from other threads.
     pub(in crate::sim) fn add_plans(&mut self) {
         for id in self.plans.0.len()..self.todos.len() {
             let todo = self.todos.get(Id::try_from(id).unwrap_or(Id::MAX)).clone();
@@ -251,8 +250,8 @@ impl EffectStep {
         }
     }
 
-    /// Returns whether the effect is performed together with the effect before it. That is so if no decision and no
-    /// invariant of the other node depends on it.
+    /// Returns whether the model performs the effect together with the previous one. It does if neither a decision of the other node
+    /// nor an invariant depends on the effect.
     pub fn is_for_show(self) -> bool {
         matches!(
             self,
@@ -264,13 +263,12 @@ impl EffectStep {
         )
     }
 
-    /// Returns whether this step and the next one in the plan perform a single effect.
+    /// Returns whether this step and the next one in the plan together perform a single effect.
     pub fn is_the_first_of_two(self) -> bool {
         self == Self::VoteProxyVotes
     }
 
-    /// Returns whether a vote proxy performs this step. A vote proxy may give up at any moment, and the plan then
-    /// continues as if it had not.
+    /// Returns whether a vote proxy performs this step. A vote proxy may give up at any moment, and even then the plan continues.
     pub fn is_of_a_vote_proxy(self) -> bool {
         matches!(self, Self::VoteProxyVotes | Self::VoteProxyRemoves)
     }
@@ -290,7 +288,7 @@ impl EffectStep {
         )
     }
 
-    /// Returns whether the effect was requested and is not done yet, so that requesting it again changes nothing.
+    /// Returns whether the effect was requested and is not yet done. In that case a second request would change nothing.
     pub fn is_awaited(self, sim: &Sim, world: &World, n: usize) -> bool {
         // A record with a nonce is awaited until the CIB returns it, which happens only once the membership has
         // changed.
@@ -301,8 +299,8 @@ impl EffectStep {
         change.is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
     }
 
-    /// Returns the change of the membership that the effect requests, with the etcd that receives the request. Returns
-    /// `None` if the effect changes no membership.
+    /// Returns the change of the membership that the effect requests, and the etcd that receives the request; `None` if the effect
+    /// requests no such change.
     fn change(self, sim: &Sim, world: &World) -> Option<(Entry, Via)> {
         match self {
             Self::Remove(mid, via) => Some((Entry::Remove(mid), via)),
@@ -382,13 +380,13 @@ impl EffectStep {
     }
 }
 
-/// Returns the index of the node with the etcd that node `n` asks.
+/// Returns the index of the node that runs the etcd to which node `n` sends a request.
 fn asked(n: usize, via: Via) -> usize {
     if via == Via::Own { n } else { 1 - n }
 }
 
-/// Moves the data of node `n` to a backup. Asserts that acknowledged writes in it are also in the peer's data, unless
-/// an operator gave them up.
+/// Moves the data of node `n` to a backup. Asserts that the peer's data has all acknowledged writes of this data, unless an operator
+/// gave them up.
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let here = world.nodes[n].data.newest(&sim.logs).writes;
     let there = world.nodes[1 - n].data.newest(&sim.logs).writes;

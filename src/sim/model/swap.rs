@@ -4,8 +4,7 @@
 use super::log::Data;
 use super::world::{Action, Cib, Newer, Node, Vars, World};
 
-/// Exchanges the names of the two nodes and of their members in `node`. Values that are stored by number are left as
-/// they are.
+/// Exchanges the names of the two nodes and of their members in `node`. Does not change values that are stored by number.
 pub(in crate::sim) fn swap_names(node: &mut Node) {
     let Node {
         data,
@@ -43,8 +42,7 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
     swap_action(action);
 }
 
-/// Exchanges the two nodes in a CIB. Values that are stored by number, and the nodes that forced new clusters, are left
-/// as they are.
+/// Exchanges the two nodes in a CIB. Does not change values that are stored by number, nor the nodes that forced new clusters.
 pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
     let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary, reached: _, said: _ } =
         cib;
@@ -73,7 +71,7 @@ fn swapped_set(nodes: u8) -> u8 {
     (nodes & 1) << 1 | (nodes >> 1)
 }
 
-/// Exchanges the two nodes in all fields of `world` but `nodes`.
+/// Exchanges the two nodes in all fields of `world` except `nodes`.
 pub(in crate::sim) fn swap_between(world: &mut World) {
     let World {
         lagging,

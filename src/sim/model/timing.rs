@@ -3,14 +3,14 @@
 use crate::agent::resource::actions;
 use crate::decide::Request;
 
-/// A moment of an action at which the model takes a decision.
+/// A moment of an action at which the model lets the agent decide.
 #[derive(Clone, Copy, Debug)]
 pub struct When {
     /// The name of the moment in a scenario file.
     pub name: &'static str,
-    /// The time since the action began. If the action's own time is shorter, the moment is at its end.
+    /// The time since the action began. If the action's own time is shorter, the moment is at the end of that time.
     pub elapsed_ms: u64,
-    /// True if the phase of the action begins at this moment. Otherwise the phase began with the action.
+    /// True if the present phase of the action begins at this moment. If false, the phase began together with the action.
     is_new_phase: bool,
 }
 
@@ -26,13 +26,14 @@ impl When {
     }
 }
 
-/// The time from the last decision of an action to its time-out, in milliseconds.
+/// The time from the last moment of an action to its time-out, in milliseconds.
 const LAST_MS: u64 = 1_000;
-/// A time that is longer than any action's time-out, in milliseconds.
+/// A number of milliseconds that is longer than any action's time-out.
 const END_MS: u64 = 3_600_000;
 
-/// The moments at which an action decides: at once, after each wait of the core, and at the end. The late ones exist
-/// also with a phase that has just begun. A test checks that every wait of the core ends between two of these moments.
+/// The moments at which an action decides: at once, after each wait of the core (`src/decide/timing.rs`), and at the end. Two of the
+/// late moments exist also with a phase of the action that has just begun. A test checks that every wait of the core ends between two
+/// of these moments.
 pub const MOMENTS: [When; 7] = [
     When::new("", 0, false),
     When::new("a little later", 6_000, false),
@@ -43,7 +44,7 @@ pub const MOMENTS: [When; 7] = [
     When::new("at the end, in a new phase", END_MS, true),
 ];
 
-/// Returns the advertised time-out of an action in milliseconds, without the time that the agent keeps for its answer.
+/// Returns the advertised time-out of an action in milliseconds, less the time that the agent keeps for its answer.
 pub fn budget_ms(request: Request) -> u64 {
     let budget = actions::budget(actions::advertised_timeout(request), std::time::Duration::ZERO);
     u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
@@ -64,8 +65,8 @@ mod tests {
         }
     }
 
-    /// Asserts that the last two moments are at the end of the action's time. In a new phase the phase has lasted 0 ms
-    /// then, so that no wait of it is over.
+    /// Asserts that the last two moments are at the end of the action's time. At one of them, a new phase has just begun and lasted 0
+    /// ms, so no wait in it is over.
     #[test]
     fn the_last_moments_are_at_the_end_of_an_actions_time() {
         for request in [Request::Start, Request::Stop, Request::Monitor, Request::Notify, Request::Promote] {

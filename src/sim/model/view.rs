@@ -20,9 +20,10 @@ use crate::decide::evidence::{
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
 
-/// The promotion score that an agent sets on a node that may be promoted.
+/// The promotion score that an agent sets on a node with a voter.
 const SCORE: u32 = 1000;
-/// The boot id in all evidence of the model. An agent never finds a `BootState` with another id, because no reboot preserves that file.
+/// The boot id in all evidence of the model. It can be the same in every boot, because no reboot preserves the file with the
+/// `BootState`.
 pub const THIS_BOOT: &str = "this boot";
 
 /// All facts on which a decision on one node can depend.
@@ -36,13 +37,13 @@ pub struct View {
     pub(in crate::sim) cib: Cib,
     pub(in crate::sim) runs: bool,
     pub(in crate::sim) forces: bool,
-    /// True if a start of etcd that survived its agent is under way.
+    /// True if a start of etcd continues although its agent was killed.
     pub(in crate::sim) launching: bool,
-    /// True if Pacemaker has counted a failed start, which the agent clears.
+    /// True if Pacemaker has counted a failed start. The agent clears this count.
     pub(in crate::sim) has_failures: bool,
-    /// True if all quick tries to start etcd from the data have failed.
+    /// True if as many starts of etcd from the present data have failed as the agent makes quickly.
     pub(in crate::sim) breaks_down: bool,
-    /// True if the disk that holds the data and the durable state is not mounted.
+    /// True if the disk with the data and the durable state is not mounted.
     pub(in crate::sim) is_not_mounted: bool,
     pub(in crate::sim) disk: Option<Disk>,
     pub(in crate::sim) note: Id,
@@ -51,40 +52,43 @@ pub struct View {
     pub(in crate::sim) own: Heard,
     pub(in crate::sim) peer: Heard,
     pub(in crate::sim) blind: Blind,
-    /// True if the own record is missing in the CIB only because Pacemaker erased it. The attribute manager then still
-    /// has it.
+    /// True if this node's record is missing in the CIB because Pacemaker erased it. In that case the attribute manager still has the
+    /// record.
     pub(in crate::sim) keeps_record: bool,
-    /// The answer of this node's etcd without a leader. `None` if the agent did not ask or etcd did not answer.
+    /// The answer of this node's etcd without a leader; `None` if the agent did not ask for it or etcd did not answer.
     pub(in crate::sim) leaderless: Option<Told>,
-    /// The report of a partition detector, for strategies of [`crate::sim::compare`] that have one.
+    /// The report of a partition detector. Only some strategies of [`crate::sim::compare`] use it.
     pub(in crate::sim) links: Links,
-    /// True if a delay is over that the agent has stored in this boot: the one before a hand-over, or a time without a leader.
+    /// True if a delay is over that the agent has stored in this boot. It is the delay before a hand-over, or that of a time without a
+    /// leader.
     pub(in crate::sim) delay_over: bool,
-    /// For this node and the peer, in this order: true if users do not reach the node.
+    /// True if users do not reach a node. The first value is for this node, and the second for the peer.
     pub(in crate::sim) reach: [bool; 2],
-    /// The history that is kept, according to this node's parameters, if the two nodes hold different ones.
+    /// The history that this node's parameters keep if the two nodes hold different ones.
     pub(in crate::sim) kept: KeptHistory,
 }
 
-/// The content of a data dir, as the agent reads it while etcd does not run.
+/// The content of a data dir, as the agent reads it while no etcd runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::sim) struct Disk {
     pub(in crate::sim) mid: Mid,
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
     pub(in crate::sim) has_left: bool,
-    /// True if the log has entries above its commit index.
+    /// True if the log has entries above its commit index, which are not known to be committed.
     pub(in crate::sim) has_tail: bool,
-    /// The term of the last entry. Tandem's rules read it only in a search with put-back disks; other strategies always read it.
+    /// The term of the last entry. Tandem's rules read it only in a search with disks that are put back. Other strategies always read
+    /// it.
     pub(in crate::sim) term: u8,
-    /// The index of the last entry. Tandem's rules read it only in a search with put-back disks; other strategies always read it.
+    /// The index of the last entry. Tandem's rules read it only in a search with disks that are put back. Other strategies always read
+    /// it.
     pub(in crate::sim) index: u16,
-    /// The commit index. It is read only in a search with put-back disks.
+    /// The commit index. Rules read it only in a search with disks that are put back.
     pub(in crate::sim) commit: u8,
 }
 
-/// Returns all that the agent of node `me` observes in this moment. Fields that an agent does not observe are named, too. A new field
-/// does not compile until its author has decided about it.
+/// Returns everything that the agent of node `me` observes now. The code names even the fields that an agent does not observe. So a new
+/// field does not compile until its author has decided whether the agent observes it.
 #[expect(clippy::too_many_lines, reason = "each field is named")]
 pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progress, plan: _ }: Action) -> View {
     let World {
@@ -168,7 +172,7 @@ fn without_record(mut cib: Cib, me: usize) -> Cib {
     cib
 }
 
-/// Drops the parts of a CIB that the agent of node `me` does not read. Views that differ only in these become equal.
+/// Drops the parts of a CIB that the agent of node `me` does not read, so that views become equal that differ only in these parts.
 fn of_the_other(cib: Cib, me: usize) -> Cib {
     let Cib { mut machine, mut agent, mut recorded, mut score, .. } = cib;
     (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
@@ -197,7 +201,7 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     }
 }
 
-/// Returns the agent's evidence from a view, `elapsed_ms` after the action began.
+/// Converts a view to the evidence that the agent has at `elapsed_ms` after the action began.
 pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
     let (me, peer) = (usize::from(view.me), 1 - usize::from(view.me));
     let stored = |id: Id| id != 0;
@@ -248,12 +252,12 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
     evidence
 }
 
-/// Returns so many failed starts, without their log lines, that no quick try is left.
+/// Returns as many failed starts as the agent makes quickly, without their log lines.
 fn failed_starts() -> FailedStarts {
     FailedStarts { count: u64::MAX, ..FailedStarts::default() }
 }
 
-/// Removes the fact from the evidence that a fault hid from the observation.
+/// Removes from the evidence the fact that a fault has hidden from the observation.
 fn hide(evidence: &mut Evidence, blind: Blind) {
     let why = || "it was not found out".to_owned();
     match blind {
@@ -286,7 +290,7 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
     }
 }
 
-/// Returns a nonce for this node's next record. It differs from the nonce in the last one, which only the node itself writes.
+/// Returns a nonce for this node's next record. It differs from the nonce in the node's last record.
 fn nonce(sim: &Sim, view: &View) -> u64 {
     let published = view.cib.record[usize::from(view.me)];
     let published =
@@ -313,7 +317,7 @@ fn notify(vars: Vars) -> Notify {
     }
 }
 
-/// Returns the ids of the running member, which the node has published with its record. `None` if etcd does not answer.
+/// Returns the ids of the running member, as the node has published them with its record. `None` if etcd does not answer.
 fn identity(own: Heard) -> Option<Identity> {
     match own {
         Heard::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
@@ -368,14 +372,14 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     }
 }
 
-/// Returns the node that the leader's member list has as a learner. The CIB's attribute with that name is for people
-/// and for the shell agent, so it is set as soon as the learner is listed.
+/// Returns the node that is a learner in the leader's member list. The CIB's attribute with this node's name is for people and for the
+/// shell agent. So in the model it is set as soon as the learner is listed.
 fn listed_learner(own: Heard) -> Option<NodeName> {
     let Heard::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).find_map(|mid| NAMES.get(log::node_of(mid))).map(|name| (*name).to_owned())
 }
 
-/// Returns the third voter as the cluster property names it. The property does not change in the model.
+/// Returns the third voter that the cluster property names. The property does not change in the model.
 fn third_voter() -> ThirdVoter {
     ThirdVoter { name: THIRD_VOTER_NAME.to_owned(), peer_url: third_voter_url(), id: Some(log::THIRD_VOTER.into()) }
 }
@@ -384,8 +388,7 @@ fn name(node: u8) -> NodeName {
     NAMES[usize::from(node)].to_owned()
 }
 
-/// Returns whether the CIB has a forced new cluster that is missing in `own`, the lineage of node `me`: see
-/// [`Evidence::was_left_behind`].
+/// Returns whether the CIB has a forced new cluster that `own`, the lineage of node `me`, lacks: see [`Evidence::was_left_behind`].
 pub(in crate::sim) fn was_left_behind(cib: &Cib, me: usize, own: &Lineage) -> bool {
     let peer = recorded_lineage(cib.lineage[1 - me]);
     lineage(cib.most_forks()).is_beyond(own) || peer.is_some_and(|peer| peer.is_beyond(own))
@@ -395,14 +398,15 @@ fn lineage((forks, by): (u8, u8)) -> Lineage {
     Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
 }
 
-/// Returns the lineage in a node's attribute, or `None` if the attribute is not set.
+/// Converts the lineage in a node's attribute; `None` if the attribute is not set.
 fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
     (forks != (0, 0)).then(|| lineage(forks))
 }
 
-/// Returns the evidence of a data dir. Of its positions, it shows only whether entries lie above the commit index. The core needs terms and
-/// indices for two other things. One is the distance of a learner. The other is whether a confirmation is about this data, which [`Word`]
-/// contains.
+/// Converts a data dir to evidence. Of the log positions, it shows only whether there are entries above the commit index.
+///
+/// The core reads terms and indexes for two more purposes, which need no positions in the model. One is a learner's lag. The other is
+/// whether a confirmation is about this data, which [`Word`] contains.
 fn data_dir(disk: &Disk) -> DataDir {
     if disk.mid == 0 {
         return DataDir::Blank;

@@ -5,8 +5,8 @@ use super::log::{Entry, THIRD_VOTER};
 use super::world::{Run, World};
 use crate::sim::Sim;
 
-/// Makes node `n` the leader by the vote of a vote proxy. The proxy acknowledges all that the leader sends, so all of
-/// the leader's log is committed. The proxy gives up if that log has a promotion that no node knows to be committed.
+/// Makes node `n` the leader by the vote that a vote proxy casts. The proxy acknowledges everything that the leader sends, so the
+/// leader's whole log is committed. The proxy gives up if the log contains a promotion that no node knows to be committed.
 pub(super) fn vote(sim: &mut Sim, world: &mut World, n: usize) {
     let hides_a_voter =
         world.nodes[n].data.newest(&sim.logs).conf.votes(THIRD_VOTER) && !applied(sim, world, n).votes(THIRD_VOTER);
@@ -16,13 +16,12 @@ pub(super) fn vote(sim: &mut Sim, world: &mut World, n: usize) {
     }
 }
 
-/// Ends the vote proxy of node `n`. A leader that it elected has no follower, and notices that later.
+/// Ends the vote proxy of node `n`. A leader that it elected has no follower from now on, and notices that later.
 pub(in crate::sim) fn leave_to_itself(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].lingers |= sim.is_stood_in_for(world, n) && world.nodes[n].etcd == Run::Leader;
 }
 
-/// Has the leader on node `n` remove the member for which the vote proxy voted. Does nothing if the leader has stepped
-/// down.
+/// Lets the leader on node `n` remove the member with the vote that the vote proxy cast. Does nothing if the leader has stepped down.
 pub(super) fn remove_the_dead(sim: &mut Sim, world: &mut World, n: usize) {
     let (mid, conf) = (world.nodes[n].data.mid, applied(sim, world, n));
     let dead = (1..16).find(|other| *other != mid && conf.votes(*other));

@@ -5,13 +5,13 @@ use super::membership::part;
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::world::{Cib, Stack, World};
 
-/// Returns whether a CIB proves that `node` is off: it left as expected, and its agent was stopped before.
+/// Returns whether a CIB proves that `node` is off. It does if the node left as expected, and its agent was stopped before.
 pub fn is_confirmed_down(cib: &Cib, node: usize) -> bool {
     let may_run = matches!(cib.agent[node], PeerAgent::Active | PeerAgent::Starting | PeerAgent::Stopping);
     cib.machine[node] == PeerNode::Down && !may_run
 }
 
-/// Returns whether Pacemaker on node `by` would now fence the peer or `by` itself.
+/// Returns whether Pacemaker on node `by` would now fence the peer, or `by` itself.
 pub fn may_fence(world: &World, by: usize) -> bool {
     let (me, other) = (&world.nodes[by], 1 - by);
     let is_gone = !matches!(me.cib.machine[other], PeerNode::Online | PeerNode::Pending);
@@ -22,13 +22,13 @@ pub fn may_fence(world: &World, by: usize) -> bool {
     must_fence_itself(world, by) || (me.on && me.quorum && (wanted || is_unclean))
 }
 
-/// Returns whether node `n` fences itself, because a stop failed on it and its peer is not there to fence it.
+/// Returns whether node `n` fences itself, because a stop failed on it and its peer is not there to fence `n`.
 fn must_fence_itself(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].unclean && !world.joined
 }
 
-/// Has node `by` fence its peer, or itself if it must. With `cuts`, the BMC cuts the peer's power. Without `cuts`, the
-/// fencing counts as confirmed although the peer keeps its power. Returns false if `by` would not fence.
+/// Lets node `by` fence its peer, or itself if it must. With `cuts`, the BMC cuts the power. Without `cuts`, the fencing counts as
+/// confirmed, but the machine keeps its power. Returns false if `by` would not fence.
 pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     if !may_fence(world, by) {
         return false;
@@ -47,7 +47,7 @@ pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     true
 }
 
-/// Records on node `by` that its peer is confirmed as down, because the fencer has held the peer off.
+/// Records on node `by` that its peer is confirmed down, because the fencer holds the peer off.
 pub fn confirm_down(world: &mut World, by: usize) {
     world.joined = false;
     part(world);

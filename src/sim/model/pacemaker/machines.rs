@@ -48,7 +48,7 @@ pub fn power_off(world: &mut World, n: usize) {
     forget_status(cib);
 }
 
-/// Clears the parts of a node's CIB that do not survive the end of Pacemaker there.
+/// Clears the parts of a node's CIB that are lost when Pacemaker ends on this node.
 fn forget_status(cib: &mut Cib) {
     let Cib {
         machine,
@@ -69,7 +69,7 @@ fn forget_status(cib: &mut Cib) {
     *record = [0; 2];
 }
 
-/// Clears everything in a CIB that carries the name of node `n`, which is removed from the cluster.
+/// Clears everything in a CIB that belongs to node `n`, because `n` is removed from the cluster.
 pub fn forget_node(cib: &mut Cib, n: usize) {
     let Cib { machine, agent, record, score, told, standalone: _, lineage, recorded, primary: _, reached: _, said: _ } =
         cib;
@@ -77,7 +77,7 @@ pub fn forget_node(cib: &mut Cib, n: usize) {
     (score[n], told[n], recorded[n], lineage[n]) = (false, false, false, (0, 0));
 }
 
-/// Boots machine `n` with its Pacemaker. Returns false if it is on.
+/// Boots machine `n`, and starts its Pacemaker. Returns false if the machine is already on.
 pub fn boot(world: &mut World, n: usize) -> bool {
     let node = &mut world.nodes[n];
     if node.on {
@@ -95,8 +95,8 @@ fn come_up(node: &mut Node, n: usize) {
     node.cib.machine[n] = PeerNode::Online;
 }
 
-/// Ends Pacemaker and Corosync on a node while etcd continues. If they end in maintenance, the peer is informed and
-/// fences nothing. If they are killed, the peer loses the node from its membership.
+/// Ends Pacemaker and Corosync on a node while its etcd continues. If they end in maintenance, the peer is informed and does not fence.
+/// If they are killed, the node leaves the peer's membership as a lost one.
 pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     let node = &world.nodes[n];
     let is_at_work = node.action.is_some() || node.unclean || node.wanted == Wanted::Shutdown;
@@ -118,7 +118,7 @@ pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     true
 }
 
-/// Starts Pacemaker and Corosync on node `n` again, in the same boot. Returns false if they run, or the machine is off.
+/// Starts Pacemaker and Corosync on node `n` again in the same boot. Returns false if they already run, or if the machine is off.
 pub fn stack_is_back(world: &mut World, n: usize) -> bool {
     let node = &mut world.nodes[n];
     let is_back = node.on && node.stack != Stack::Up;

@@ -3,7 +3,7 @@
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::world::{Cib, Newer, Stack, Wanted, World};
 
-/// Writes a change to the CIB from node `n`. Both replicas get the change, unless they are apart or one lags.
+/// Writes a change to the CIB from node `n`. Both replicas get the change, unless the nodes are not connected or a replica lags.
 pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     let together = are_together(world);
     for other in 0..2 {
@@ -21,14 +21,14 @@ pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     }
 }
 
-/// Returns whether writes to the CIB are held back. Corosync delivers to all members or to none. From the loss of a
-/// member until the membership without it, even the writer does not see its own write.
+/// Returns whether writes to the CIB are held back. Corosync delivers a message to all members or to none. After the loss of a member,
+/// it delivers nothing until there is a membership without that member. In this time, not even the writer sees its own write.
 pub fn holds_writes_back(world: &World) -> bool {
     world.joined && !are_together(world)
 }
 
-/// Returns the replica of the CIB by which Pacemaker schedules actions for node `n`: of the membership's replicas one
-/// that does not lag.
+/// Returns the replica of the CIB by which Pacemaker schedules actions for node `n`. This is its own replica, or that of the other
+/// member if its own one lags.
 pub(super) fn scheduler_cib(world: &World, n: usize) -> &Cib {
     let stands_still = world.joined && world.lagging.map(usize::from) == Some(n);
     if stands_still { &world.nodes[1 - n].cib } else { &world.nodes[n].cib }
@@ -39,15 +39,15 @@ pub fn is_up(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].stack == Stack::Up
 }
 
-/// Returns whether a write of one node to the CIB reaches the other node. It may not although their membership has not
-/// yet noticed that the network is cut, or that a machine has rebooted.
+/// Returns whether a write of one node to the CIB reaches the other node. It does not if the network was cut or a machine has rebooted,
+/// even while the membership has not yet noticed that.
 pub fn are_together(world: &World) -> bool {
     let is_fresh = |n: usize| world.nodes[n].cib.machine[1 - n] == PeerNode::NeverSeen;
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
 }
 
-/// Erases the record of node `n` from the CIB. The controller on the other machine does so if it took `n` for lost,
-/// because its own machine stood still or was cut off for a moment. The attribute manager of `n` keeps the record.
+/// Erases the record of node `n` from the CIB. The other machine's controller does so if it took `n` for lost, because the other
+/// machine was frozen or cut off for a short time. The attribute manager of `n` keeps the record.
 pub fn erase(world: &mut World, n: usize) -> bool {
     let can =
         are_together(world) && world.lagging.is_none() && world.nodes[n].cib.record[n] != 0 && !world.nodes[n].erased;
@@ -58,7 +58,7 @@ pub fn erase(world: &mut World, n: usize) -> bool {
     can
 }
 
-/// Has the attribute manager of node `n` write its erased record to the CIB again.
+/// Lets the attribute manager of node `n` write its erased record to the CIB again.
 pub fn restore(world: &mut World, n: usize) {
     let was_erased = std::mem::take(&mut world.nodes[n].erased);
     if was_erased {
@@ -67,8 +67,8 @@ pub fn restore(world: &mut World, n: usize) {
     }
 }
 
-/// Separates the two replicas of the CIB. A replica that lagged lacks the other's changes, except the results of its
-/// own node's operations. Each machine keeps these, and Pacemaker asks for them when the membership changes.
+/// Separates the two replicas of the CIB. A replica that lagged lacks the other one's changes, except the results of its own node's
+/// operations. Each machine stores these results, and Pacemaker asks for them when the membership changes.
 pub fn part(world: &mut World) {
     if let Some(n) = world.lagging.take() {
         world.newer = Newer::Of(1 - n);
@@ -87,9 +87,8 @@ pub(super) fn set_agent(world: &mut World, n: usize, agent: PeerAgent) {
     }
 }
 
-/// Has the running nodes' membership notice that the other node is gone. If that node had asked to shut down, Pacemaker
-/// expected it to leave, even if its resources still run. Then only the last operation of its agent shows whether they
-/// stopped.
+/// Lets the membership of the running nodes notice that the other node is gone. If that node had asked to shut down, Pacemaker expected
+/// it to leave, even if its resources still run. In that case only the last operation of its agent shows whether they were stopped.
 pub fn notice(world: &mut World) -> bool {
     if !holds_writes_back(world) {
         return false;
@@ -105,16 +104,16 @@ pub fn notice(world: &mut World) -> bool {
     true
 }
 
-/// Records that node `n` knows that its peer continues a history of its own, by an operator's decision or a parameter.
-/// It knows that once the agent of `n` decides with its peer's record.
+/// Records, once the agent of node `n` has its peer's record, that `n` knows that the peer continues a history of its own. The peer
+/// does so by an operator's decision or by a parameter.
 pub fn hear(world: &mut World, n: usize) {
     if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
         world.unheard &= !(1 << n);
     }
 }
 
-/// Joins the two nodes in one membership. The newer CIB wins, and each node adds the results of its own operations and
-/// its own attributes. Returns false if they cannot join, or the CIB of `winner` is older.
+/// Joins the two nodes in one membership. The newer CIB replaces the other one. Each node adds the results of its own operations and
+/// its own attributes. Returns false if the nodes cannot join, or if the CIB of `winner` is the older one.
 pub fn meet(world: &mut World, winner: usize) -> bool {
     // A leader without a follower steps down before two Pacemakers have joined.
     if world.nodes.iter().any(|node| node.lingers) {
@@ -169,8 +168,8 @@ pub fn are_lasting_parts_equal(world: &World) -> bool {
     lasting(world.nodes[0].cib) == lasting(world.nodes[1].cib)
 }
 
-/// Repairs the network between the nodes. If neither node had noticed the cut, earlier writes arrive now. Corosync
-/// resends what a member of the same membership has missed.
+/// Repairs the network between the nodes. If neither node had noticed the cut, earlier writes arrive now, because Corosync sends again
+/// what a member of the same membership has missed.
 pub fn heal(world: &mut World) -> bool {
     let was_cut = !std::mem::replace(&mut world.link, true);
     let [one, other] = world.nodes.map(|node| node.cib);

@@ -12,7 +12,7 @@ use crate::sim::model::world::{Action, BANNED, Cib, NAMES, Node, Vars, Wanted, W
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Begin {
     Probe,
-    /// A start. With `both`, the same transition starts the resource on both nodes.
+    /// A start. If `both` is true, the same transition starts the resource on both nodes.
     Start {
         both: bool,
     },
@@ -23,7 +23,7 @@ pub enum Begin {
         restart: bool,
         both: bool,
     },
-    /// A stop as half of a restart, after so many failed starts that the agent treats it as final.
+    /// A stop that is half of a restart, after so many failed starts that the agent gives up its claim to run standalone.
     StopInVain,
     BeforeStart,
     AfterStart,
@@ -52,7 +52,7 @@ pub const BEGINNINGS: [Begin; 14] = [
     Begin::Demote,
 ];
 
-/// Begins the action `what` on node `n` if Pacemaker would. Returns whether it did.
+/// Begins the action `what` on node `n` if Pacemaker would begin it now. Returns whether it did.
 pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> bool {
     let may = may_begin(world, n, what, has_learner);
     if may {
@@ -96,8 +96,8 @@ pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> boo
     }
 }
 
-/// Returns whether Pacemaker runs actions on node `n`. A node that has not seen its peer since it booted fences the
-/// peer before it runs any.
+/// Returns whether Pacemaker runs actions on node `n`. After a boot, a node that has not seen its peer runs no action before it has
+/// fenced the peer.
 fn is_schedulable(world: &World, n: usize) -> bool {
     world.joined || !matches!(world.nodes[n].cib.machine[1 - n], PeerNode::NeverSeen)
 }
@@ -189,7 +189,7 @@ pub fn ask_to_shut_down(world: &mut World, n: usize) {
     shut_down(world, n);
 }
 
-/// Shuts machine `n` down once its agent has stopped etcd. Its peer counts that as a confirmed shutdown.
+/// Shuts machine `n` down once its agent has stopped etcd. For its peer, this is a confirmed shutdown.
 fn shut_down(world: &mut World, n: usize) {
     let node = &world.nodes[n];
     let is_stopped = match scheduler_cib(world, n).agent[n] {
