@@ -98,7 +98,7 @@ use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::{self, Request};
 
 impl Mutant {
-    /// Changes the evidence as this broken rule would, before the core sees it.
+    /// Changes the evidence, before the core decides from it, as this broken rule requires.
     pub fn blind(self, evidence: &mut Evidence, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => {
@@ -174,7 +174,7 @@ impl Mutant {
         }
     }
 
-    /// Changes the plan that the core returns as this broken rule would.
+    /// Changes the plan that the core has returned, as this broken rule requires.
     pub fn bend(self, request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
         match self {
             Self::CommitIndexNotAdvanced => plan.effects.retain(|effect| *effect != Effect::AdvanceCommit),
@@ -259,8 +259,8 @@ fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) ->
     }
 }
 
-/// Returns whether the plan waits in the start of a sole voter next to an active peer. That peer does not reserve the
-/// right to run standalone, and has recorded no more forced new clusters.
+/// Returns whether a sole voter's start waits next to an active peer. The peer has no claim to run standalone, does not serve, and has
+/// recorded no more forced new clusters than the sole voter.
 fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Progress, plan: &Plan) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let is_active = cib.peer_node == PeerNode::Online && cib.peer_agent == PeerAgent::Active;
@@ -292,8 +292,7 @@ fn run_plainly(evidence: &Evidence) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(RunMode::Normally)], 100, progress, because)
 }
 
-/// Returns the plan of an agent that follows a confirmation about other data, until a start that finds a leader deletes
-/// it.
+/// Returns the plan of an agent that follows a confirmation about other data, and deletes it only in a start that finds a leader.
 fn with_an_outdated_word(request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
     if plan.because == Reason::Step(ReasonStep::TakeBackOutdatedConfirmation) {
         return decide::decide(request, &Evidence { confirmation: Fact::Absent, ..evidence.clone() }, progress).plan;

@@ -8,7 +8,7 @@ use clap::Parser;
 use super::command_line::{Command, Failure};
 use crate::os::output::complain;
 
-/// The exit code of a call with wrong arguments, which `tandem` has, too.
+/// The exit code of a call with wrong arguments. `tandem` has the same.
 const USAGE: u8 = 2;
 
 #[derive(Parser)]
@@ -18,7 +18,7 @@ struct CommandLine {
     command: Command,
 }
 
-/// Runs the subcommand in `args`, which begin with the program's name.
+/// Runs the subcommand in `args`. The first of `args` is the program's name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(run(args))
 }

@@ -8,15 +8,15 @@ use crate::sim::model::{agent, etcd, leading, lone_boot, pacemaker, reach};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
-/// Passes each move that can happen in `world` to `tell`, with the next state or the violation. A later moment of a
-/// decision is tried only if the decision differs.
+/// Passes each move that can happen in `world` to `tell`, with the next state or the violation. A decision at a later moment is passed
+/// only if it differs from those at earlier moments.
 pub fn apply_all(sim: &mut Sim, world: &World, mut tell: impl FnMut(Move, Result<World, Violation>)) {
     let passing = passing(sim, world);
     apply_passing(sim, world, passing, |_, what, result| tell(what, result.copied()));
 }
 
-/// Passes the moves of `world` to `tell` as [`apply_all`] does. `passing` is the work under way in a state that does
-/// not last, and restricts the moves that may come next.
+/// Passes the moves of `world` to `tell` as [`apply_all`] does. In a state that the search only passes through, `passing` is the
+/// unfinished work that restricts the next moves.
 pub(in crate::sim) fn apply_passing(
     sim: &mut Sim,
     world: &World,
@@ -44,8 +44,7 @@ pub(in crate::sim) fn apply_passing(
     });
 }
 
-/// Passes each decision of the agent of node `n` in the state `next` to `tell`. The move `what` has led there from
-/// `world`.
+/// Passes each decision of the agent of node `n` in the state `next` to `tell`. The move `what` led from `world` to `next`.
 fn decide_all(
     sim: &mut Sim,
     world: &World,
@@ -75,7 +74,7 @@ pub(super) fn at_moment(what: Move, moment: usize) -> Move {
     }
 }
 
-/// Returns the next state after the move `what`, or `None` if the move cannot happen or changes nothing.
+/// Returns the next state after the move `what`; `None` if the move cannot happen or changes nothing.
 pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
     let has_learner = etcd::has_learner(sim, world);
     let mut is_thinkable = false;
@@ -84,8 +83,8 @@ pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, 
     Ok((is_thinkable && attempt(sim, world, what, &mut next)?).then_some(next))
 }
 
-/// Performs a move that [`thinkable`] allows. Returns whether it changes anything. `next` must equal `world`, and
-/// becomes the next state.
+/// Performs a move that [`thinkable`] allows. `next` must equal `world`, and becomes the next state. Returns whether the move changes
+/// anything.
 pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World) -> Result<bool, Violation> {
     if what.is_fault() {
         next.faults -= 1;
@@ -93,8 +92,7 @@ pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World
     Ok(happens(sim, next, what)? && settle(sim, world, next)?)
 }
 
-/// Applies what follows a move at once, and asserts the invariants. Returns whether the next state differs from
-/// `world`.
+/// Applies the immediate consequences of a move, and asserts the invariants. Returns whether the next state differs from `world`.
 fn settle(sim: &mut Sim, world: &World, next: &mut World) -> Result<bool, Violation> {
     etcd::settle(sim, next);
     lone_boot::settle(sim, next);
@@ -194,8 +192,8 @@ fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, 
     })
 }
 
-/// Has Pacemaker on node `n` fence its peer. Asserts that an operator's confirmation has no serving leader fenced, unless the
-/// operator named that node as one that is on.
+/// Lets Pacemaker on node `n` fence its peer. Asserts that fencing after an operator's confirmation does not hit a serving leader,
+/// unless the operator named the peer as a node that is on.
 fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let serves = world.nodes[1 - n].etcd.is_led();
     let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });

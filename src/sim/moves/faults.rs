@@ -17,8 +17,9 @@ pub(super) fn cut_power(world: &mut World, n: usize) -> bool {
     was_on
 }
 
-/// Destroys machine `n` with its data, and replaces it with a blank one. A later leader lacks the writes that only that
-/// data held, unless an operator gives them up by name. If no voter's data is left, an operator has to choose a backup.
+/// Destroys machine `n` with its data, and replaces it with a blank one. A later leader that lacks writes that only that data held
+/// breaks an invariant, unless an operator has given these writes up by name. If no voter's data is left, an operator has to choose a
+/// backup.
 pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     if !cut_power(world, n) {
         return false;
@@ -31,9 +32,9 @@ pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Cuts the power of node `n`, and puts its disk back to the time when its log had `kept` entries. With `with_note`,
-/// the durable state goes back to a time before it contained a forced new cluster. Otherwise it stays, as if only the
-/// data dir were restored.
+/// Cuts the power of node `n`, and puts its disk back to the time when its log had `kept` entries. With `with_note`, the durable state
+/// goes back to a time before any forced new cluster. Without it, the durable state does not change, as if an operator had restored
+/// only the data dir.
 pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     let Some(earlier) = earlier(sim, world, n, kept, with_note, None) else { return false };
     cut_power(world, n);
@@ -42,8 +43,8 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     true
 }
 
-/// Puts the data of node `n` back to the time when its log had `kept` entries, while its etcd does not run. The machine
-/// does not reboot, so its agent still has what it stored in this boot.
+/// Puts the data of node `n` back to the time when its log had `kept` entries, while its etcd does not run. The machine does not
+/// reboot, so its agent keeps what it stored in this boot.
 pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     if !is_idle(world, n) {
         return false;
@@ -55,15 +56,17 @@ pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize,
     true
 }
 
-/// Returns whether machine `n` is on, with no action, no etcd and no start of etcd under way.
+/// Returns whether machine `n` is on, and no action, no etcd and no start of etcd runs on it.
 pub(super) fn is_idle(world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     node.on && node.action.is_none() && node.launching.is_none() && !node.etcd.is_on()
 }
 
-/// Returns the data and the durable state of node `n` from when its log had `kept` entries. Returns `None` in three
-/// cases: there was no such time, no rule could notice the loss, or the durable state is to go back and has nothing to
-/// lose. `ended_at` is the index at which the log ended, as the agent stored it at the last stop in this boot.
+/// Returns the data and the durable state that node `n` had when its log had `kept` entries. `ended_at` is the index at which the log
+/// ended at the last stop in this boot, as the agent stored it.
+///
+/// Returns `None` in three cases. There was no such time, no rule could notice the loss, or the durable state is to go back and
+/// contains nothing that it could lose.
 fn earlier(
     sim: &mut Sim,
     world: &World,
@@ -105,8 +108,8 @@ fn earlier(
     }
 }
 
-/// Copies the disk of the other node, which is off, over the disk of node `n`. The durable state is copied only if
-/// `with_note` is true.
+/// Copies the disk of the other node, which is off, over the disk of node `n`. If `with_note` is false, the durable state is not
+/// copied.
 pub(super) fn copy(world: &mut World, n: usize, with_note: bool) -> bool {
     let other = &world.nodes[1 - n];
     let (data, note) = (other.data, if with_note { other.note } else { 0 });
@@ -127,7 +130,7 @@ pub(super) fn kill_etcd(world: &mut World, n: usize) -> bool {
     ran
 }
 
-/// Kills the agent of node `n`. Pacemaker counts an action that ends without an answer as failed.
+/// Kills the agent of node `n`. For Pacemaker, an action that ends without an answer has failed.
 pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if world.nodes[n].action.is_none() {
         return Ok(false);
@@ -137,7 +140,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
     Ok(true)
 }
 
-/// Kills the agent of node `n` while its `podman` continues. That `podman` starts the container later.
+/// Kills the agent of node `n` while its `podman` continues. This `podman` starts the container at a later time.
 pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let plan = world.nodes[n].action.and_then(|action| action.plan);
     let Some(EffectStep::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {
@@ -151,7 +154,7 @@ pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool
     kill_agent(sim, world, n)
 }
 
-/// Completes a start of etcd on node `n` that survived its agent.
+/// Completes a start of etcd on node `n` that continued after its agent was killed.
 pub(super) fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let Some(mode) = world.nodes[n].launching.take() else { return Ok(false) };
     // A replica that lags does not show what began since.
@@ -163,7 +166,7 @@ pub(super) fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<boo
     Ok(true)
 }
 
-/// Cuts the power of node `n`, and damages its data so that etcd cannot start from it. If no voter's data is whole, an
+/// Cuts the power of node `n`, and damages its data so that etcd cannot start from it. If no voter's data is complete any more, an
 /// operator has to choose a backup.
 pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     let is_there = !world.nodes[n].data.is_blank() && cut_power(world, n);
@@ -174,7 +177,7 @@ pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     is_there
 }
 
-/// Cuts the power of node `n`. At the next boot the disk with the data and the durable state is not mounted.
+/// Cuts the power of node `n`. At the next boot, the disk with its data and its durable state is not mounted.
 pub(super) fn unmount(world: &mut World, n: usize) -> bool {
     let node = &world.nodes[n];
     let can = node.damage == Damage::None && !node.data.is_blank() && cut_power(world, n);
@@ -184,8 +187,8 @@ pub(super) fn unmount(world: &mut World, n: usize) -> bool {
     can
 }
 
-/// Mounts the disk of node `n` again, as an operator or the machine would. The disk hides what was written below the
-/// mount point.
+/// Mounts the disk of node `n` again, as an operator or the machine would. Files that were written below the mount point before are
+/// hidden.
 pub(super) fn mount(world: &mut World, n: usize) -> bool {
     let is_missing = world.nodes[n].damage == Damage::NotMounted;
     if is_missing {
@@ -194,7 +197,7 @@ pub(super) fn mount(world: &mut World, n: usize) -> bool {
     is_missing
 }
 
-/// Returns whether the other node holds a voter's whole data once the data of node `n` is lost.
+/// Returns whether the other node holds complete data of a voter, so that a loss of the data of node `n` needs no backup.
 fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
     let peer = &world.nodes[1 - n];
     let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();

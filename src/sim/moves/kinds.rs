@@ -4,7 +4,7 @@ use crate::sim::model::pacemaker::{BEGINNINGS, Begin};
 use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::world::{Blind, Bmc, KeptHistory, Wanted};
 
-/// A move of the model: the smallest event that changes a state. Most have the index of their node.
+/// A move of the model: the smallest event that changes a state. Most moves have the index of a node as their first value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Move {
     Write,
@@ -33,47 +33,45 @@ pub enum Move {
     Effect(usize),
     GiveUp(usize),
     Want(usize, Wanted),
-    /// An operator confirms a recovery on a node (`tandem confirm-recovery`). The first flag is true if the operator
-    /// accepts a loss. The second is true if the operator names the other node as one that is on.
+    /// An operator confirms a recovery on a node (`tandem confirm-recovery`). The first flag is true if the operator accepts a loss.
+    /// The second flag is true if the operator names the other node as one that is on.
     Confirm(usize, bool, bool),
     /// Pacemaker and Corosync end on a node in maintenance.
     EndStack(usize),
-    /// Pacemaker and Corosync are killed on a node.
+    /// Pacemaker and Corosync on a node are killed.
     KillStack(usize),
-    /// Pacemaker and Corosync start on a node in the same boot in which they ended or were killed.
+    /// Pacemaker and Corosync start again on a node, in the boot in which they ended or were killed.
     StackBack(usize),
-    /// The agent is killed while it starts etcd, and the start continues.
+    /// The agent is killed while it starts etcd, but the start continues.
     KillLaunch(usize),
-    /// A start of etcd that survived its killed agent completes.
+    /// A start of etcd completes that continued after its agent was killed.
     Launched(usize),
-    /// The power of a node is cut, and its data then lacks something that etcd needs, although it looks whole.
+    /// The power of a node is cut. After that, its data looks complete, but etcd cannot start from it.
     Damage(usize),
-    /// The power of a node is cut, and the disk of its data is not mounted at the next boot.
+    /// The power of a node is cut, and the disk with its data is not mounted at the next boot.
     Unmount(usize),
-    /// The disk of a node's data is mounted again.
+    /// The disk with a node's data is mounted again.
     Mount(usize),
-    /// The power of a node is cut, and its disk goes back to an earlier state. The arguments are the number of entries
-    /// in the log of that time, and whether the durable state goes back, too.
+    /// The power of a node is cut, and its disk is put back to an earlier state. The second value is the number of entries in the log
+    /// of that state. The flag is true if the durable state goes back, too.
     PutBack(usize, usize, bool),
-    /// An operator replaces a node's data dir with an earlier one, while its etcd does not run. The arguments are the
-    /// number of entries in that log, and whether the durable state goes back, too.
+    /// An operator replaces a node's data dir with an earlier one while its etcd does not run. The second value is the number of
+    /// entries in the earlier log. The flag is true if the durable state goes back, too.
     RollBack(usize, usize, bool),
     /// The power of a node is cut, and its disk becomes a copy of the other node's, which is off. The flag is true if
     /// the durable state is copied, too.
     Copy(usize, bool),
-    /// An operator has Pacemaker clear its count of failures on a node.
+    /// An operator makes Pacemaker clear its count of failures on a node.
     CleanUp(usize),
-    /// An operator chooses this node's history of two (`etcd_primary`).
+    /// An operator chooses this node's history out of two (`etcd_primary`).
     Choose(usize),
-    /// An operator, or a program for the operator, chooses this node's data as the one that counts
-    /// (`force_new_cluster`).
+    /// An operator, or another program, chooses this node's data as the data that is kept (`force_new_cluster`).
     Tell(usize),
     /// Another controller, or an operator with `etcdctl`, promotes the learner without Tandem.
     PromoteElsewhere,
-    /// An operator with `etcdctl` removes the voter that follows, without Tandem.
+    /// An operator with `etcdctl` removes the voter that does not lead, without Tandem.
     RemoveElsewhere,
-    /// An operator has Pacemaker on the other node forget this one, which has left the membership (`pcs cluster node
-    /// remove`).
+    /// An operator makes Pacemaker on the other node forget this node, which has left the membership (`pcs cluster node remove`).
     Forget(usize),
     /// The next observation of this node's agent misses a fact.
     Hide(usize, Blind),
@@ -87,15 +85,15 @@ pub enum Move {
     CutUsers(usize),
     /// Users reach this node again.
     UsersBack(usize),
-    /// A delay that this node's agent counts is over: the one before a hand-over, or the one without a leader.
+    /// A delay that this node's agent counts is over. It is the delay before a hand-over, or that of a time without a leader.
     DelayOver(usize),
-    /// The network between the two etcds is cut, while that of Pacemaker works.
+    /// The network between the two etcds is cut, while Pacemaker's network works.
     PartEtcd,
     /// The network between the two etcds is repaired.
     JoinEtcd,
-    /// The parameters of this node change. They then keep another history, or neither.
+    /// This node's parameters change, so that they keep another history or none.
     Keep(usize, KeptHistory),
-    /// The BMC of this machine falls silent, or that of another machine answers in its place.
+    /// The BMC of this machine stops answering, or a third machine's BMC answers in its place.
     BmcFails(usize, Bmc),
     /// The BMC of this machine answers again.
     BmcBack(usize),
@@ -103,17 +101,18 @@ pub enum Move {
     OffForLong(usize),
     /// `tandem lone-boot` on this node observes and decides.
     LoneLook(usize),
-    /// `tandem lone-boot` on this node performs what it has decided.
+    /// `tandem lone-boot` on this node performs what it has decided on.
     LoneAct(usize),
 }
 
-/// The largest number of entries to which a search puts a log back.
+/// The largest number of entries that a log may keep when a search puts it back.
 pub const MOST_ENTRIES: usize = 32;
 
-/// The flags of [`Move::Confirm`] in all combinations: the operator accepts a loss, and names a node that is on.
+/// All combinations of the two flags of [`Move::Confirm`]: the operator accepts a loss, and the operator names the other node as one
+/// that is on.
 pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
 
-/// The histories that a node's parameters can keep.
+/// The histories that the parameters of a node can keep.
 pub const KEPT: [KeptHistory; 3] = [KeptHistory::Primarys, KeptHistory::Neither, KeptHistory::Others];
 
 /// The ways in which a BMC can fail.
@@ -155,14 +154,14 @@ pub fn all() -> Vec<Move> {
     moves
 }
 
-/// Returns whether the other node sees this action as soon as it begins. That holds for a start and a stop; of other
-/// actions it sees only the effects.
+/// Returns whether the other node sees this action as soon as it begins. For starts and stops this is so. Of all other actions, the
+/// other node sees only the effects.
 pub fn is_pending(begin: Begin) -> bool {
     matches!(begin, Begin::Start { .. } | Begin::Stop { .. } | Begin::StopInVain)
 }
 
 impl Move {
-    /// Returns whether the move is a fault or an operator's action. A search bounds the number of these.
+    /// Returns whether the move is a fault or an operator's action. A search limits how many of these happen in a run.
     pub fn is_fault(self) -> bool {
         matches!(
             self,
@@ -198,7 +197,7 @@ impl Move {
         )
     }
 
-    /// Returns a number below 128 for the kind of the move. It does not depend on the node or the moment.
+    /// Returns a number below 128 that identifies the kind of the move. It is the same for both nodes and all moments.
     pub fn kind(self) -> usize {
         match self {
             Self::Write => 0,
@@ -267,7 +266,7 @@ impl Move {
         }
     }
 
-    /// Returns the move that has the other node in place of this one.
+    /// Returns the same move for the other node.
     #[must_use]
     pub fn of_the_other(self) -> Self {
         match self {

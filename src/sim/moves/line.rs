@@ -6,7 +6,7 @@ use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::world::{Blind, Bmc, KeptHistory, NAMES, Wanted};
 
 impl Move {
-    /// Returns the line that this move has in a scenario file.
+    /// Returns the line that represents this move in a scenario file.
     pub fn text(self) -> String {
         match self {
             Self::Write => "client writes".to_owned(),
@@ -129,7 +129,7 @@ fn kept_text(kept: KeptHistory) -> &'static str {
     }
 }
 
-/// Returns the text that a scenario file has for the moment of a decision, or an empty string for the first moment.
+/// Returns the text that represents the moment of a decision in a scenario file. It is empty for the first moment.
 fn later(moment: usize) -> String {
     let when = MOMENTS[moment].name;
     if when.is_empty() { String::new() } else { format!(" {when}") }

@@ -25,9 +25,10 @@ pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bo
     can
 }
 
-/// Has an operator call `tandem confirm-recovery` on node `n`, and lets its Pacemaker act without the peer. If
-/// Pacemaker neither sees the peer nor has a confirmation that it is off, the command asks the peer's BMC. If the BMC
-/// reports On, the command refuses, unless the operator names the peer as a node that is on.
+/// Lets an operator call `tandem confirm-recovery` on node `n`, after which its Pacemaker may act without the peer.
+///
+/// The command asks the peer's BMC if Pacemaker does not see the peer and has no confirmation that it is off. If the BMC reports On,
+/// the command refuses, unless the operator names the peer as a node that is on.
 pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool, node_is_on: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;
@@ -53,8 +54,8 @@ pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool,
     can
 }
 
-/// Has an operator choose the history of node `n` while both nodes refuse to start. They refuse because each holds a
-/// history of its own. The writes of the other history are given up.
+/// Lets an operator choose the history of node `n` while both nodes refuse to start, because each holds a history of its own. The
+/// writes of the other history are given up.
 pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
     let chosen = u8::try_from(n).ok();
     let can = sim.bounds.chooses
@@ -71,8 +72,8 @@ pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
     can
 }
 
-/// Has an operator set `force_new_cluster` on node `n`, because its peer is replaced or restored. No etcd may run on
-/// either node.
+/// Lets an operator set `force_new_cluster` on node `n`, because its peer is replaced or restored. At that time no etcd runs on either
+/// node.
 pub(super) fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> bool {
     let can = sim.bounds.tells
         && world.nodes[n].on
@@ -84,10 +85,11 @@ pub(super) fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> 
     can
 }
 
-/// Has an operator remove node `n`, which is not in the membership, with `pcs cluster node remove` or `crm_node
-/// --remove`. All that the other node's CIB has in the name of `n` is gone, status or lasting. The fencing of `n` is no
-/// longer pending, and a cluster of one node has quorum. The cluster's own properties stay, and so does the state on
-/// the disk of `n`.
+/// Lets an operator remove node `n`, which is not in the membership, with `pcs cluster node remove` or `crm_node --remove`.
+///
+/// The other node's CIB loses everything that belongs to `n`, both its status and its permanent attributes. A pending fencing of `n` is
+/// dropped, and the other node, now a cluster of one, has quorum. The properties of the cluster stay, and so does the state on the disk
+/// of `n`.
 pub(super) fn forget(sim: &Sim, world: &mut World, n: usize) -> bool {
     let me = 1 - n;
     let before = world.nodes[me];
@@ -99,8 +101,8 @@ pub(super) fn forget(sim: &Sim, world: &mut World, n: usize) -> bool {
     world.nodes[me] != before
 }
 
-/// Promotes the learner with `etcdctl member promote`, or as another controller does. No record and no position of the
-/// leader's data is published for that.
+/// Promotes the learner with `etcdctl member promote`, or as another controller does. Unlike Tandem, these publish no record and no log
+/// position before the promotion.
 pub(super) fn promote(sim: &mut Sim, world: &mut World) -> bool {
     let Some(leader) = etcd::leader(world) else { return false };
     let learners = world.nodes[leader].data.applied(&sim.logs).conf.learners;
@@ -110,7 +112,7 @@ pub(super) fn promote(sim: &mut Sim, world: &mut World) -> bool {
     *world != before
 }
 
-/// Removes the voter that follows with `etcdctl member remove`. The leader has the removal in its log first.
+/// Removes the voter that does not lead with `etcdctl member remove`. At first, only the leader's log has the removal.
 pub(super) fn remove(sim: &mut Sim, world: &mut World) -> bool {
     let Some(leader) = etcd::leader(world) else { return false };
     let follower = world.nodes[1 - leader].data.mid;

@@ -10,13 +10,13 @@ use crate::sim::model::world::NAMES;
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub begin: Beginning,
-    /// True if survivors continue without a restart in this run (`recovery=standin`).
+    /// True if survivors continue in this run without a restart of etcd (`recovery=standin`).
     pub vote_proxies: bool,
-    /// The number of terms that leaders may begin in a log ([`crate::sim::bounds::Bounds::terms`]).
+    /// The number of terms that may begin in a log after its first one ([`crate::sim::bounds::Bounds::terms`]).
     pub terms: u8,
     /// The node that is configured to lead ([`crate::sim::bounds::Bounds::primary`]).
     pub primary: Option<u8>,
-    /// True if the primary's history is kept when the nodes hold two ([`crate::sim::bounds::Bounds::two_histories`]).
+    /// True if the primary's history is kept when the nodes hold different ones ([`crate::sim::bounds::Bounds::two_histories`]).
     pub two_histories: bool,
     /// True if a sole voter may boot without its peer ([`crate::sim::bounds::Bounds::lone_boot`]).
     pub lone_boot: bool,
@@ -24,8 +24,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Returns a run that has no moves yet and no option set: survivors restart etcd, and no node is configured to
-    /// lead.
+    /// Returns a run without moves and without options: survivors restart etcd, and no node is configured to lead.
     pub fn of(begin: Beginning) -> Self {
         let (vote_proxies, two_histories, lone_boot) = (false, false, false);
         Self { begin, vote_proxies, terms: 0, primary: None, two_histories, lone_boot, moves: Vec::new() }
@@ -42,7 +41,7 @@ impl Trace {
     }
 }
 
-/// A line of a scenario file that is no move, with what to type instead.
+/// The error about a line of a scenario file that is not a move. `instead` is what to type in its place.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: '{text}' is no move; type {instead}")]
 pub struct Error {
@@ -51,16 +50,16 @@ pub struct Error {
     instead: String,
 }
 
-/// The line of a scenario file that lets survivors continue without a restart. Without it they restart etcd.
+/// The line of a scenario file that lets survivors continue without a restart of etcd. Without this line, they restart etcd.
 const VOTE_PROXIES: &str = "recovery is standin";
 
-/// The beginning of the line that sets the number of terms that leaders may begin. The number follows.
+/// The beginning of the line that sets how many terms may begin in a log. The number follows it.
 const TERMS: &str = "terms that begin: ";
 
-/// The beginning of the line that sets the node that is configured to lead. The node's name follows.
+/// The beginning of the line that names the node that is configured to lead. The node's name follows it.
 const PRIMARY: &str = "the primary is ";
 
-/// The line of a scenario file by which the primary's history is kept when the nodes hold two.
+/// The line of a scenario file that keeps the primary's history when the nodes hold different ones.
 const TWO_HISTORIES: &str = "the primary's history is kept";
 
 /// The line of a scenario file that lets a sole voter boot without its peer.

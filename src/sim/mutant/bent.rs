@@ -4,7 +4,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootState, Etcd, Evidence, Leaderless};
 use crate::decide::plan::{DeadVote, Effect, Next, Phase, Plan};
 
-/// Has the vote proxy vote before the node has announced that it runs standalone.
+/// Lets the vote proxy vote before the node has announced that it will run standalone.
 pub(super) fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
     let announces =
         matches!(&plan.next, Next::Reobserve { progress, .. } if matches!(progress.phase, Phase::VoteProxy { .. }));
@@ -14,8 +14,8 @@ pub(super) fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
     }
 }
 
-/// Has the agent of a serving voter that cannot read the CIB clear [`BootState::voter`], as if the CIB showed no claim
-/// to run standalone.
+/// Makes an agent that cannot read the CIB clear [`BootState::voter`] of a serving voter, as if the CIB showed no claim to run
+/// standalone.
 pub(super) fn forget_unseen(evidence: &Evidence, plan: &mut Plan) {
     let serves = evidence.own_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     if let Some(memory) = evidence.boot_state().filter(|_| serves && evidence.cib.known().is_none()) {

@@ -30,7 +30,7 @@ pub(super) fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> 
     }
 }
 
-/// Gives the peer's etcd all entries of this leader, if a primary is configured.
+/// Makes the peer's etcd seem to have all entries of this leader, if a primary is configured.
 pub(super) fn take_the_peer_for_close(evidence: &mut Evidence) {
     if let (Some(_), Fact::Known(own), Fact::Known(peer)) =
         (&evidence.leading, &evidence.own_etcd, &mut evidence.peer_etcd)
@@ -39,7 +39,7 @@ pub(super) fn take_the_peer_for_close(evidence: &mut Evidence) {
     }
 }
 
-/// Has the peer's parameters prefer the same history as this node's parameters.
+/// Makes the peer's parameters seem to prefer the same history as this node's parameters.
 pub(super) fn take_the_peer_at_our_word(evidence: &mut Evidence) {
     let named = evidence.preferred().cloned();
     if named.is_some() {
@@ -47,7 +47,7 @@ pub(super) fn take_the_peer_at_our_word(evidence: &mut Evidence) {
     }
 }
 
-/// Makes a learner's data on this node look like a voter's, if the parameters of both nodes prefer this node's history.
+/// Makes a learner's data on this node seem to be a voter's, if the parameters of both nodes prefer this node's history.
 pub(super) fn take_a_learner_for_a_voter(evidence: &mut Evidence) {
     if names_this_node(evidence) {
         bend_history(evidence, |history| !history.has_left);
@@ -69,7 +69,7 @@ fn names_this_node(evidence: &Evidence) -> bool {
     evidence.preferred().is_some_and(is_it) && record.and_then(|record| record.prefers.as_ref()).is_some_and(is_it)
 }
 
-/// Has an etcd of another cluster pass for the peer's etcd.
+/// Makes an etcd of another cluster seem to be the peer's etcd.
 pub(super) fn believe_the_stranger(evidence: &mut Evidence) {
     let cib = evidence.cib.known();
     let published = cib.and_then(|cib| match &cib.peer_record {
@@ -84,7 +84,7 @@ pub(super) fn believe_the_stranger(evidence: &mut Evidence) {
     }
 }
 
-/// Hides the third voter from the evidence, so that only the two nodes vote.
+/// Hides the third voter, so that only the two nodes seem to vote.
 pub(super) fn overlook_the_third_voter(evidence: &mut Evidence) {
     let third_voter = u64::from(THIRD_VOTER);
     for etcd in [&mut evidence.own_etcd, &mut evidence.peer_etcd] {
@@ -111,7 +111,7 @@ pub(super) fn overlook_the_third_voter(evidence: &mut Evidence) {
     });
 }
 
-/// Has the peer announce that it is about to run standalone, although it may have called that off.
+/// Makes the peer's record seem to announce that the peer is about to run standalone, even if the peer has called that off.
 pub(super) fn carry_out_what_was_called_off(evidence: &mut Evidence) {
     bend_cib(evidence, |cib| cib.peer_record.iter_mut().for_each(|record| record.nonce = Some(0)));
 }
@@ -132,7 +132,7 @@ pub(super) fn forge_memory(evidence: &mut Evidence) {
     }
 }
 
-/// Has `BootState::voter` count as a proof, even if the CIB shows no claim to run standalone.
+/// Makes `BootState::voter` count as a proof, even if the CIB shows no claim to run standalone.
 pub(super) fn forge_claim(evidence: &mut Evidence) {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.published_state());
@@ -143,8 +143,8 @@ pub(super) fn forge_claim(evidence: &mut Evidence) {
     }
 }
 
-/// Has the data pass for that of another cluster which the operator restored. `force_new_cluster` then counts even if
-/// another forced new cluster is known.
+/// Makes this node's data seem to be of another cluster, which an operator restored here. The attribute `force_new_cluster` then counts
+/// even if this node lacks a forced new cluster that another node recorded.
 pub(super) fn pass_for_restored(evidence: &mut Evidence) {
     if let Fact::Known(DataDir::Present(history)) = &evidence.disk {
         let (cluster_id, member_id) = (history.cluster_id + 1, history.member_id);
@@ -152,18 +152,17 @@ pub(super) fn pass_for_restored(evidence: &mut Evidence) {
     }
 }
 
-/// Returns whether a plan gives up this node's claim to run standalone, because the peer is the primary.
+/// Returns whether a plan gives up this node's claim to run standalone in favour of a peer that is the primary.
 pub(super) fn yields(plan: &Plan) -> bool {
     matches!(plan.because, Reason::Step(ReasonStep::YieldToPrimary { .. }))
 }
 
-/// Returns the plan of a node that has given up its claim to run standalone, because the peer is the primary.
+/// Returns the plan of a node that has given up its claim to run standalone in favour of a peer that is the primary.
 pub(super) fn yielded(evidence: &Evidence) -> Plan {
     Plan::refuse(Reason::Refused { refusal: Refusal::YieldsToPrimary, peer: evidence.peer_name().to_owned() })
 }
 
-/// Gives up this node's claim to run standalone once its time without a leader is over, although nothing is known of
-/// the peer.
+/// Gives up this node's claim to run standalone once its time without a leader is over, even if the peer's state is unknown.
 pub(super) fn yield_unseen(evidence: &Evidence, plan: &mut Plan) {
     let is_over = evidence.leading.as_ref().is_some_and(|leading| leading.leaderless_for_s == Some(u64::MAX));
     let is_leaderless = evidence.container_may_run() && !evidence.has_a_leader();

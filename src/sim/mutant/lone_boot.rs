@@ -5,7 +5,7 @@ use super::forged::{bend_cib, bend_history};
 use crate::base::Fact;
 use crate::decide::evidence::{DataDir, Evidence, LoneBoot, PeerBmc, Power, Redundancy};
 
-/// Changes the evidence of a node that boots without its peer, as a broken rule would.
+/// Changes the evidence of a node that boots without its peer, as the broken rule requires.
 pub(super) fn blind(mutant: Mutant, evidence: &mut Evidence) {
     match mutant {
         Mutant::TwoVotersDataBootsAlone => {

@@ -15,27 +15,26 @@ use super::store::hash::Fast;
 use mutant::Mutant;
 use world::World;
 
-/// The options of a search through the race of two fence agents.
+/// The options of an exhaustive search of the race between two fence agents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The number of faults that may happen in one run.
     pub faults: u8,
-    /// True if the BMCs keep a session's `Context`, by which a node recognizes the mark sessions that its earlier
-    /// agents left open.
+    /// True if the BMCs keep a session's `Context`. By it a node recognizes mark sessions that its own earlier agents left open.
     pub context: bool,
-    /// True if each BMC answers within `race_delay`. The search then asserts that no node waits for `race_delay` more
-    /// than twice. Next to a preferred node without a vote, it may wait four times.
+    /// True if each BMC answers within `race_delay`. The search then asserts how often a node waits for `race_delay` in one race: at
+    /// most twice, or at most four times with `learner`.
     pub timely: bool,
-    /// True if the agent of the preferred node may find, at each call, that its node holds no vote. That node is then
-    /// not preferred, and waits longer than the other one.
+    /// True if the preferred node may have no vote. Its agent may find that at each call. In that race, the node is not preferred, and
+    /// waits longer than the other node.
     pub learner: bool,
     pub mutant: Mutant,
 }
 
-/// The largest number of times that a node waits for `race_delay` in one race without a killed agent or a lost message.
+/// The largest number of times that a node waits for `race_delay` in one race in which no agent is killed and no message is lost.
 const MOST_DELAYS: u8 = 2;
-/// The largest number of times that a node waits for `race_delay` next to a preferred node without a vote. Such a node
-/// waits for twice that time.
+/// The largest number of times that a node waits for `race_delay` next to a preferred node without a vote. One wait of the node without
+/// a vote lasts twice as long.
 const MOST_DELAYS_OF_LEARNER: u8 = 4;
 
 impl Options {
@@ -44,17 +43,17 @@ impl Options {
     }
 }
 
-/// The result of a search through the race of two fence agents.
+/// The result of an exhaustive search of the race between two fence agents.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: usize,
     pub elapsed: Duration,
-    /// The broken invariant, with the events that led to it. `None` if none broke.
+    /// The broken invariant, with the events that led to it; `None` if no invariant was broken.
     pub wrong: Option<(String, Vec<String>)>,
 }
 
-/// Searches all orders of requests. It begins with every set of BMCs that the nodes reach, that list sessions, and that
+/// Searches all orders of requests. The initial states differ in which BMCs the nodes reach, which BMCs list sessions, and which BMCs
 /// answer too late.
 pub fn check(options: Options) -> Outcome {
     let began = Instant::now();
@@ -77,9 +76,9 @@ struct Search {
     options: Options,
     numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
     worlds: Vec<World>,
-    /// The number of the state from which each state was first reached. `None` for an initial state.
+    /// The number of the state from which each state was first reached; `None` for an initial state.
     parents: Vec<Option<u32>>,
-    /// The moves between states, as pairs (from, to), that belong to the normal course of a race.
+    /// The moves between states, as pairs (from, to), except those that may never happen (see [`Course`]).
     edges: Vec<(u32, u32)>,
     chances: usize,
 }
@@ -161,8 +160,8 @@ impl Search {
         way
     }
 
-    /// Returns a state in which an agent reaches its target's BMC, and from which the normal course still leads to no
-    /// reset of either node. Returns `None` if there is no such state.
+    /// Returns a state in which an agent reaches its target's BMC, and from which no normal moves lead to a reset of either node;
+    /// `None` if there is no such state.
     fn endless(&self) -> Option<u32> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.worlds.len()];
         self.edges.iter().for_each(|(from, to)| before[*to as usize].push(*from));

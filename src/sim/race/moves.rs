@@ -6,7 +6,7 @@ use super::world::{Agent, Left, Marks, World, place};
 use super::{MOST_DELAYS_OF_LEARNER, Options};
 use crate::fence::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
 
-/// The kind of a move: one of the normal course, which must lead to an end, or one that may never happen.
+/// The kind of a move. A race has to end by normal moves alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
     Normal,
@@ -14,8 +14,8 @@ pub(super) enum Course {
     Chance,
 }
 
-/// The number of waits for `race_delay` that the other node begins during a wait of twice that time. The second of them
-/// ends after the long wait.
+/// The number of waits for `race_delay` that the other node begins during a wait of twice that time. The second of these waits ends
+/// only after the long wait.
 const DELAYS_IN_A_LONG_ONE: u8 = 2;
 
 type Found<'a> = &'a mut dyn FnMut(Course, String, World);
@@ -43,7 +43,7 @@ fn faulty(world: &World) -> Option<World> {
     (world.faults > 0).then(|| World { faults: world.faults - 1, ..*world })
 }
 
-/// Has a reset of `node` that was sent take effect.
+/// Lets a reset of `node` take effect that was sent before.
 fn power(world: &World, node: usize, found: Found<'_>) {
     if !world.bmcs[node].has_reset {
         return;
@@ -74,8 +74,8 @@ fn network(world: &World, node: usize, found: Found<'_>) {
     }
 }
 
-/// Has the mark sessions expire that a killed agent of `node` left open on the BMCs. They expire once its reset has
-/// worked or never will.
+/// Lets the mark sessions expire that a killed agent of `node` left open on the BMCs. They expire only after the killed agent's reset
+/// has worked, or if it never will.
 fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
     if world.bmcs[1 - node].has_reset && options.mutant != Mutant::YoungIsKilled {
         return;
@@ -117,7 +117,7 @@ fn agent(world: &World, node: usize, options: Options, found: Found<'_>) {
     }
 }
 
-/// Takes the next step in the race of `node`: a BMC serves the request, or the network loses it.
+/// Takes the next step in the race of `node`. A BMC answers the request of this step, or the network loses the request or the answer.
 fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [bool; 2]), found: Found<'_>) {
     let who = name(node);
     // An answer changes only what its agent knows, which no other agent sees. So it is one step with the request. The
@@ -245,7 +245,7 @@ fn listing(world: &World, node: usize, site: Site, options: Options, stale: bool
     }
 }
 
-/// Counts that `node` begins to wait for `race_delay`. A preferred node without a vote waits for twice that time, and
+/// Counts a wait of `node` for `race_delay` when it begins. A preferred node without a vote waits for twice that time, and its wait
 /// counts once.
 fn count_delay(world: &mut World, node: usize, options: Options) {
     world.nodes[node].delays = (world.nodes[node].delays + 1).min(MOST_DELAYS_OF_LEARNER + 1);
@@ -273,7 +273,7 @@ fn waits_for_delay(world: &World, node: usize) -> bool {
     step == Some(RaceStep::Wait(Pause::Delay))
 }
 
-/// Returns whether the agent of `node` soon takes another step by itself.
+/// Returns whether the agent of `node` soon takes another step, without any other event.
 fn acts(world: &World, node: usize) -> bool {
     world.nodes[node].lives
         && world.reaches(node, Site::Target)
@@ -306,8 +306,8 @@ fn post(world: &World, node: usize, options: Options, proven: bool, found: Found
     }
 }
 
-/// Takes the step of an agent that waits until its reset is proven. An agent that ends before that leaves its mark
-/// sessions open.
+/// Takes the step of an agent that waits for the proof that its reset has worked. If the agent ends before it has this proof, its mark
+/// sessions stay open.
 fn resets(world: &World, node: usize, options: Options, found: Found<'_>) {
     let who = name(node);
     if !world.nodes[1 - node].lives && world.reaches(node, Site::Target) {

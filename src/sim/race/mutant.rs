@@ -2,30 +2,30 @@
 
 use crate::fence::race::{Listing, Pause, Race, RaceStep, Site};
 
-/// A rule of the fence race that is broken on purpose. The search must catch each one. A mark session is a session that
+/// A rule of the fence race that is broken on purpose. The search must catch each one. The rules are about mark sessions: sessions that
 /// an agent opens on a BMC to show the other node's agent that it is about to send a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
     None,
-    /// A node decides by lists of mark sessions that it read before it opened its own ones.
+    /// A node decides by lists of sessions that it read before it opened its own mark sessions.
     LookBeforeRaise,
-    /// The preferred node sends its reset while it sees a mark session of the other node.
+    /// The preferred node sends its reset although it sees a mark session of the other node.
     PreferredContinues,
-    /// A list of mark sessions counts although this node's own one is missing in it.
+    /// A list of sessions counts although this node's own mark session is missing in it.
     OwnMarkUnproven,
-    /// A node opens no mark session on its own BMC, and accepts any list from it.
+    /// A node opens no mark session on its own BMC, and any list of sessions from that BMC counts.
     OwnBmcUnproven,
-    /// A locate light takes the place of mark sessions. A node switches it on at its target's BMC and reads its own
-    /// BMC's, so no node sees both lights.
+    /// Nodes use the BMCs' locate lights, and no mark sessions. A node switches on the light at its target's BMC, and reads the light
+    /// at its own BMC. So no node sees both lights.
     Light,
-    /// A node forgets a mark session that a BMC acknowledged too late, and never closes it.
+    /// If a BMC acknowledges a mark session too late, the node forgets that session and never closes it.
     LateForgotten,
-    /// A node closes its mark sessions before its reset is answered and proven.
+    /// A node closes its mark sessions before it has the answer to its reset and a proof that it worked.
     LoweredEarly,
-    /// A list of mark sessions that cannot be read counts as an empty one.
+    /// A list of sessions that cannot be read counts as one without mark sessions.
     UnreadIsGone,
-    /// A killed agent's mark session is ignored while its reset may still take effect.
+    /// A mark session of a killed agent is ignored although that agent's reset may still take effect.
     YoungIsKilled,
     /// The node that is not preferred keeps its mark sessions open while it waits.
     NeverWithdraws,
@@ -58,7 +58,7 @@ impl Mutant {
         }
     }
 
-    /// Returns whether a node also opens a mark session on its own BMC under this rule.
+    /// Returns whether a node under this rule opens a mark session on its own BMC, in addition to that on its target's BMC.
     pub(super) fn marks_own(self) -> bool {
         !matches!(self, Self::OwnBmcUnproven | Self::Light)
     }
@@ -76,8 +76,8 @@ impl Mutant {
         }
     }
 
-    /// Returns a BMC's list of mark sessions as the agent reads it under this rule. `at_first` is true if that BMC had
-    /// a mark session of the other node when the agent was called.
+    /// Returns a BMC's list of sessions as the agent reads it under this rule. `at_first` is true if the other node had a mark session
+    /// on that BMC when the agent was called.
     pub(super) fn listing(self, site: Site, listing: Option<Listing>, at_first: bool) -> Option<Listing> {
         match (self, listing) {
             (Self::LookBeforeRaise, Some(_)) => Some(Listing { ours: true, rivals: at_first }),

@@ -2,20 +2,20 @@
 
 use crate::fence::race::{Race, Site};
 
-/// The mark sessions that one node has left open on a BMC without its running agent knowing of them. A fence agent
-/// opens such a session to show the other node's agent that it is about to send a reset.
+/// A mark session of one node that is open on a BMC, and that the node's running agent does not know. A fence agent opens a mark
+/// session to show the other node's agent that it is about to send a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Left {
     #[default]
     None,
-    /// A mark session of the running agent, left open because the answer to its request was lost.
+    /// A mark session that the running agent requested. It is open, but the answer to the request was lost.
     Now,
     /// A mark session of an agent that has ended.
     Before,
 }
 
-/// The mark sessions that one node has open on one BMC. A fence agent opens such a session to show the other node's
-/// agent that it is about to send a reset.
+/// The mark sessions that one node has open on one BMC. A fence agent opens a mark session to show the other node's agent that it is
+/// about to send a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Marks {
     pub(super) known: bool,
@@ -27,7 +27,7 @@ impl Marks {
         self.known || self.left != Left::None
     }
 
-    /// Returns these mark sessions after the agent that opened them has ended without closing them.
+    /// Returns these mark sessions as they are after the agent that opened them has ended without closing them.
     fn orphaned(self) -> Self {
         Self { known: false, left: if self.any() { Left::Before } else { Left::None } }
     }
@@ -38,11 +38,11 @@ impl Marks {
 pub(super) struct Bmc {
     /// The open mark sessions on this BMC, by the node that opened them.
     pub(super) marks: [Marks; 2],
-    /// The open mark sessions before the last change. A stale list of sessions shows these.
+    /// The open mark sessions before the last change. They are in a list of sessions that is outdated.
     pub(super) stale: [Marks; 2],
     /// True if a reset of this BMC's node was sent. The reset may take effect at any time.
     pub(super) has_reset: bool,
-    /// True if the sender of that reset decided because a wait was over, and not by a list of mark sessions.
+    /// True if the agent that sent this reset decided by the end of a wait. False if it decided by the lists of sessions.
     pub(super) by_wait: bool,
     pub(super) habits: Habits,
 }
@@ -52,7 +52,7 @@ pub(super) struct Bmc {
 pub(super) struct Habits {
     /// True if the BMC's list of sessions shows mark sessions.
     pub(super) lists: bool,
-    /// True if the BMC performs the requests of its own node, but answers after the agent has given up.
+    /// True if the BMC performs the requests of its own node's agent, but answers them after the agent has stopped waiting.
     pub(super) is_late: bool,
 }
 
@@ -71,10 +71,10 @@ impl Bmc {
 pub(super) enum Agent {
     /// The agent was not called, or has ended.
     Idle,
-    /// The agent is in a race. `seen` is only for a broken rule: it is true for each BMC that had a mark session of the
-    /// other node when the agent was called.
+    /// The agent takes part in a race. `seen` is only for a broken rule. It is true for each BMC on which the other node had a mark
+    /// session when this agent was called.
     Races { race: Race, seen: [bool; 2] },
-    /// The agent has sent a reset, and has not proven yet that it worked.
+    /// The agent has sent a reset, and has no proof yet that the reset worked.
     Resets,
     /// The agent ends, and closes its mark sessions.
     Ends,
@@ -87,10 +87,10 @@ pub(super) struct Node {
     pub(super) agent: Agent,
     /// True for each of the two BMCs that the node reaches.
     pub(super) reaches: [bool; 2],
-    /// The number of times that the node's agent has waited for `race_delay`, in a search that counts them.
+    /// The number of times that the node's agent has waited for `race_delay`. It is 0 in a search that does not count them.
     pub(super) delays: u8,
-    /// A node without a vote waits longer. This is the number of waits that the other node began during that longer
-    /// wait. Only some searches count them.
+    /// The number of waits for `race_delay` that the other node began during this node's longer wait. A node without a vote waits
+    /// longer. It is 0 in a search that does not count them.
     pub(super) waits_within: u8,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct World {
     pub(super) faults: u8,
 }
 
-/// Returns the index of the node with the BMC that an agent on `node` calls `site`.
+/// Returns the index of the node with the BMC that is `site` for an agent on `node`.
 pub(super) fn place(node: usize, site: Site) -> usize {
     match site {
         Site::Target => 1 - node,
@@ -112,8 +112,8 @@ pub(super) fn place(node: usize, site: Site) -> usize {
 }
 
 impl World {
-    /// Returns a state in which both nodes run and no agent was called. Each argument is a set of bits. `reach` has the
-    /// BMCs that the nodes reach, `lists` those that list sessions, and `late` those that answer too late.
+    /// Returns a state in which both nodes run and no agent was called. `reach`, `lists` and `late` are sets of bits: the BMCs that
+    /// each node reaches, the BMCs that list sessions, and the BMCs that answer too late.
     pub(super) fn new(reach: u8, lists: u8, late: u8, faults: u8) -> Self {
         let works = |bits: u8, at: usize| bits & (1 << at) != 0;
         let node = |at: usize| Node {
@@ -155,7 +155,7 @@ impl World {
         self.with_agent(node, Agent::Idle)
     }
 
-    /// Closes a mark session of `node` if the node reaches that BMC. Otherwise the session stays open.
+    /// Closes the mark session of `node` on the BMC at `site`, if the node reaches that BMC. If not, the session stays open.
     pub(super) fn lowered(mut self, node: usize, site: Site) -> Self {
         let reaches = self.reaches(node, site);
         self.bmcs[place(node, site)].change(node, |marks| {
@@ -167,9 +167,10 @@ impl World {
         self
     }
 
-    /// Gives fixed values to two parts of the state that no later move reads, so that states which differ only in these
-    /// count as one. They are the mark sessions that a stale list would show once no fault is left, and the BMCs that a
-    /// node reaches once it is off.
+    /// Gives fixed values to two parts of the state that no later move reads. States that differ only in these parts then count as one.
+    ///
+    /// The parts are the mark sessions in an outdated list, once no fault may happen any more, and the BMCs that a node reaches, once
+    /// the node is off.
     pub(super) fn reduced(mut self) -> Self {
         if self.faults == 0 {
             self.bmcs.iter_mut().for_each(|bmc| bmc.stale = bmc.marks);
@@ -184,7 +185,7 @@ impl World {
         self.bmcs.iter().any(|bmc| bmc.marks[node].any())
     }
 
-    /// Returns whether one node is off, and no reset is under way that could switch off the other one.
+    /// Returns whether one node is off, and no reset of the other node is still to take effect.
     pub(super) fn is_decided(&self) -> bool {
         (0..2).any(|node| self.nodes[node].lives && !self.nodes[1 - node].lives && !self.bmcs[node].has_reset)
     }

@@ -8,8 +8,8 @@ use crate::sim::model::{agent, etcd};
 use crate::sim::moves::kinds::Move;
 use crate::sim::{Bounds, Sim};
 
-/// The work under way in a state that a search passes through and does not keep. It is an effect that can happen,
-/// entries between the two etcds, a stop that only waits for etcd to end, or a boot.
+/// The unfinished work in a state that a search passes through and does not keep. It is an effect that can happen, entries between the
+/// two etcds, a stop that only waits for etcd to end, or a boot.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {
     acting: Option<usize>,
@@ -20,7 +20,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// Returns whether the move `what` may come before this work is finished.
+    /// Returns whether the move `what` may happen before this work is finished.
     pub fn allows(self, what: Move) -> bool {
         match what {
             Move::Boot(_) | Move::Meet(_) => self.boots,
@@ -33,7 +33,7 @@ impl Passing {
     }
 }
 
-/// Returns the work under way in `world`, or `None` if a search keeps the state.
+/// Returns the unfinished work in `world`; `None` in a state that a search keeps.
 pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     if sim.bounds.fine {
         return None;
@@ -49,15 +49,16 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     (stops || boots).then_some(Passing { acting, stops, boots, stands_in: false })
 }
 
-/// Returns whether a stop that depends on no other node has begun on `n`, so that it could as well begin later.
+/// Returns whether a stop has begun on node `n` that depends on no other node. It could as well begin later, so a search need not keep
+/// this state.
 ///
-/// If etcd is gone, this is exact. Other nodes see nothing of the stop until it ends, because a node that stops counts
-/// as active. Of the values that the stop reads, only one can change: whether it is half of a restart. [`Passing`] lets
-/// an operator change that.
+/// If etcd is gone, this is exact. Other nodes see nothing of the stop until it ends, because a node that stops counts as active. Of
+/// the values that the stop reads, only one can change: whether it is half of a restart. [`Passing`] allows the operator's move that
+/// changes it.
 ///
-/// If etcd runs without a leader, this is not exact: the stop is assumed to decide before an election. The search then
-/// misses an election that comes first, and notify variables that are older than the loss of the leader. So this case
-/// counts only with no fault left, and not with `--keep-dead`.
+/// If etcd runs without a leader, this is not exact, because the stop is assumed to decide before an election. The search then misses
+/// an election that happens first, and notify variables from before the loss of the leader. So this case counts only once no fault may
+/// happen any more, and not with `--keep-dead`.
 fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     let begins = node
@@ -66,9 +67,10 @@ fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     begins && (node.etcd == Run::Off || (world.faults == 0 && !sim.bounds.keeps_dead && !node.etcd.is_led()))
 }
 
-/// Returns whether the search may postpone a boot until the machine meets its peer, or until the peer boots. This is
-/// exact. Before that, Pacemaker has no quorum on the machine and does nothing. The peer has noticed the loss, and does
-/// not see the machine. Only a fault or an operator's action could show the difference.
+/// Returns whether the search may postpone a boot until the machine meets its peer, or until the peer boots.
+///
+/// This is exact. Until that time, Pacemaker has no quorum on the machine and does nothing. The peer has already noticed the loss of
+/// the machine, and does not see that it is back. Only a fault or an operator's action could show the difference.
 pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
     !bounds.fine && !bounds.unblocks && !bounds.lone_boot && world.faults == 0 && !world.joined
 }

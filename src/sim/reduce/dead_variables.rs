@@ -57,8 +57,8 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
     }
 }
 
-/// Drops the commit index of a sole voter. Only a forced new cluster reads it. A sole voter is never forced, because it
-/// commits its whole log when it starts.
+/// Drops the commit index of a sole voter. Only a forced new cluster reads it, and no agent forces one from a sole voter's data. A sole
+/// voter commits its whole log when it starts.
 fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     let is_sole = log::Data::applied(node.data, &sim.logs).conf.has_one_voter()
         && node.data.newest(&sim.logs).conf.has_one_voter();
@@ -68,17 +68,17 @@ fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     }
 }
 
-/// Drops the notify variables that the decisions of an action do not read.
+/// Drops the notify variables that no later decision of an action reads.
 ///
-/// - A notification reads its moment and operation, and whether the peer is the node that starts or stops.
-///   `decide::peer` reads that before the active nodes. A recurring monitor has no variables.
-/// - A start reads the active nodes only if the peer's start is not part of the transition. Once its etcd was started,
-///   it only reads whether the peer's machine is there, which is not in the variables. This is not exact: once no fault
-///   is left, notify variables that are older than the CIB are no longer explored.
-/// - A stop reads whether it is half of a restart only if there is a claim to keep. After so many failed starts that
-///   the agent gives up, it counts as no restart. It reads the rest only before it leaves the member list. It does not
-///   leave the list if the peer stops, too, nor once its etcd is gone. A stop's etcd that is gone stays so, because
-///   only a start or a recovery runs etcd.
+/// - A notification reads its moment and operation, and whether the peer is the node that starts or stops. `decide::peer` reads these
+///   before the active nodes, so it does not need the active nodes. A recurring monitor has no variables.
+/// - A start reads the active nodes only if the transition does not start the peer. Once it has started its etcd, it reads only whether
+///   the peer's machine is there, which is not in the variables. This is not exact: once no fault may happen any more, notify variables
+///   that are older than the CIB are not explored.
+/// - A stop reads whether it is half of a restart only if there is a claim to keep. After so many failed starts that the agent gives up
+///   the claim, it counts as no restart.
+/// - A stop reads the other variables only before it leaves the member list. It does not leave the list if the peer stops, too, nor
+///   once its etcd is gone. The etcd stays gone, because only a start or a recovery runs etcd.
 fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return };
     let node = &world.nodes[n];
@@ -105,8 +105,8 @@ fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].action = Some(Action { notify, ..action });
 }
 
-/// Drops the nonce of the record of node `n`. Only the barrier and a vote proxy's announcement read it, after they have
-/// written a new one.
+/// Drops the nonce of the record of node `n`. Only the barrier and a vote proxy's announcement read a nonce, and they read the one that
+/// they have just written.
 fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     let phase = |action: Action| sim.progresses.get(action.progress).phase.clone();
     let is_asked = |action: Action| {
@@ -124,11 +124,12 @@ fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     }
 }
 
-/// Returns whether a start has run its etcd and can no longer return to its first decision. It returns only if the peer
-/// has a leader and does not list our member (`decide::serve::is_left_out`). A peer that lists our member stops to do
-/// so only if it forces a new cluster. For that it has to miss that this start is under way. It misses that if it
-/// decided on an older observation, or if its CIB lags or is not joined with ours. No start has [`DROPPED`] as its
-/// variables: see [`check_progress`].
+/// Returns whether a start has run its etcd and can no longer return to its first decision. It would return only if the peer had a
+/// leader and did not list this node's member (`decide::serve::is_left_out`).
+///
+/// A peer that lists this member removes it from its list only by a forced new cluster. It forces one only if it does not see that this
+/// start is running. That is possible if it decided on an older observation, if its CIB lags, or if its CIB is not joined with this
+/// node's. No real start has the variables [`DROPPED`]: see [`check_progress`].
 fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> bool {
     let (mine, others) = (world.nodes[n].data, world.nodes[1 - n].data);
     let may_be_left_out =
@@ -139,7 +140,7 @@ fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> b
     has_run && !may_be_left_out && (others.is_blank() || !may_miss_it)
 }
 
-/// The notify variables that a start gets once it no longer reads them.
+/// The notify variables that replace those of a start once the start no longer reads them.
 const DROPPED: Vars = Vars {
     given: true,
     moment: Moment::Outside,
@@ -150,8 +151,8 @@ const DROPPED: Vars = Vars {
     in_vain: false,
 };
 
-/// Asserts that [`is_past_its_decision`] is right. A start that returns to its first decision reads its notify
-/// variables, so they must not have been dropped.
+/// Asserts that [`is_past_its_decision`] is right. If a start returns to its first decision, it reads its notify variables, so they
+/// must not have been dropped.
 pub(in crate::sim) fn check_progress(request: Request, notify: Vars, phase: &Phase) -> Result<(), Violation> {
     if request == Request::Start && notify == DROPPED && !matches!(phase, Phase::Started(_)) {
         return Err(Violation::new("the search has dropped what a start asks for".to_owned()));
@@ -163,10 +164,11 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// Returns the number of the [`BootState`] of `node`, or 0 if no rule reads anything in it. Rules read nothing if it
-/// has no voter, no promotion, no end of the log and no counted time. On a machine that waits to be fenced no agent
-/// reads it. Only an invariant reads whether it holds a voter: no node forces a new cluster next to a peer that may run
-/// standalone (`agent::check_plan`).
+/// Returns the number of the [`BootState`] of `node`, or that of a simpler one. Returns 0 if no rule reads anything in it, because it
+/// has no voter, no promotion, no end of the log and no counted time.
+///
+/// On a machine that waits to be fenced, no agent reads the `BootState`. Only an invariant reads whether it has a voter: no node forces
+/// a new cluster next to a peer that may run standalone (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
     let BootState { voter, promoted, ended_at, leaderless_since_s, .. } = sim.memories.get(node.memory);
     if voter.is_none() && !promoted && ended_at.is_none() && leaderless_since_s.is_none() {

@@ -11,7 +11,7 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 
 const STYLE: &str = include_str!("page.css");
-/// The legend of the page: the name of each colour, with the text in a lane of that colour.
+/// The legend of the page: the name of each colour, and the text that a lane of that colour has.
 const LEGEND: [(&str, &str); 6] = [
     ("lead", "leads: takes writes"),
     ("follow", "follows"),
@@ -58,11 +58,11 @@ fn head(title: &str) -> String {
     )
 }
 
-/// The rows of the page's table that are written so far.
+/// The rows of the page's table that have been written so far.
 struct Rows {
     text: String,
     number: usize,
-    /// The state that the row above shows.
+    /// The state that the previous row shows; `None` for the first row.
     before: Option<World>,
 }
 
@@ -110,7 +110,7 @@ impl Rows {
     }
 }
 
-/// Returns the colour and the text of a node's lane, for the state of its etcd and its power: an entry of [`LEGEND`].
+/// Returns the colour and the text of a node's lane, as an entry of [`LEGEND`]. They show the node's power and the state of its etcd.
 fn state(node: &Node) -> (&'static str, &'static str) {
     LEGEND[match node.etcd {
         _ if !node.on => 5,
@@ -122,7 +122,7 @@ fn state(node: &Node) -> (&'static str, &'static str) {
     }]
 }
 
-/// Returns the text of a node's lane about the role of its member and the state of its agent in Pacemaker.
+/// Returns a text for a node's lane. It names the role of the node's member, and the state of its agent in Pacemaker.
 fn role(sim: &Sim, node: &Node, n: usize) -> String {
     let agent = match node.cib.agent[n] {
         PeerAgent::Active => "agent active",

@@ -13,7 +13,8 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 
-/// Replays a run, and returns its description in text. The second value is the violation if the run ends in one.
+/// Replays a run, and returns its description as text. The second value is the violation in which the run ends; `Ok` if it ends in
+/// none.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
     trace.set_bounds(&mut sim.bounds);
@@ -44,7 +45,7 @@ pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     (text, Ok(()))
 }
 
-/// Returns the error about a move that cannot happen in `world`, with the moves that can.
+/// Returns the error about a move that cannot happen in `world`. It lists the moves that can.
 fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Violation {
     let mut instead = Vec::new();
     moves::apply_all(sim, world, |what, _| instead.push(what.text()));
@@ -56,8 +57,8 @@ fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Vio
     ))
 }
 
-/// Returns the reason of the decision in the move `what`, or the description of its effect. Returns nothing for other
-/// moves.
+/// Returns the reason of the decision that the move `what` makes, or a description of the effect that it performs. Returns nothing for
+/// other moves.
 pub fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
     let (n, moment, mut scratch) = match what {
         Move::Decide(n, moment) => (n, moment, *world),

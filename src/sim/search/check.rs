@@ -23,7 +23,7 @@ use crate::sim::reduce::symmetry::rename::{self, Renaming};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Sim, Violation};
 
-/// The result of a search through the states of the model.
+/// The result of an exhaustive search of the model's states.
 #[derive(Debug)]
 pub struct Outcome {
     pub states: usize,
@@ -31,25 +31,25 @@ pub struct Outcome {
     /// The set of kinds of moves that happened: see [`Move::kind`].
     pub kinds: u128,
     pub elapsed: Duration,
-    /// The number of moves that broke an invariant (`violations`), and the first of them with the run that leads to it.
+    /// The number of moves that broke an invariant. `first_violation` is the first broken invariant, with the run that leads to it.
     pub violations: u64,
     pub first_violation: Option<(Violation, Trace)>,
-    /// The number of states from which no way leads back to two voters without a further fault (`dead`), and a run that
-    /// leads to the first of them.
+    /// The number of states from which two voters cannot come back without a further fault. `first_dead` is the run that leads to the
+    /// first of these states.
     pub dead: usize,
     pub first_dead: Option<Trace>,
-    /// The reason why the search ended before it saw all states. `None` if it saw all.
+    /// The reason why the search ended before it had found all states; `None` if it found all.
     pub cut_short: Option<String>,
 }
 
-/// The moves from one kept state of the search, or its mirror image, to the next kept state.
+/// The moves from a kept state of the search, or from its mirror image, to the next kept state.
 #[derive(Debug, Default)]
 struct SearchStep {
     way: Vec<Move>,
     is_mirrored: bool,
     /// True if the canonical form of the next state exchanges the two nodes.
     ends_swapped: bool,
-    /// True if these moves can be made only by the nodes as they are named.
+    /// True if only these two nodes can make these moves, and not the same nodes with exchanged names.
     names_count: bool,
 }
 
@@ -112,9 +112,11 @@ impl All {
         None
     }
 
-    /// Returns the run that leads to a state, with the step `last` after it. The search keeps only the canonical form
-    /// of each state. So every step is taken again to find out which node is which. If rules distinguish the nodes by
-    /// name in a step, the nodes' names in the whole run are chosen to fit that step.
+    /// Returns the run that leads to a state, with the step `last` at its end.
+    ///
+    /// The search keeps only the canonical form of each state, in which the nodes may be exchanged. So this function takes every step
+    /// again to find out which node is which. If rules distinguish the nodes by name in a step, it gives the nodes the names for the
+    /// whole run that this step needs.
     fn trace(&self, sim: &mut Sim, to: Place, last: SearchStep) -> Trace {
         let mut states = vec![to];
         while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
@@ -168,7 +170,7 @@ impl All {
         }
     }
 
-    /// Returns the fewest moves from one kept state to another, or `None` if no moves lead there.
+    /// Returns the shortest way from one kept state to another; `None` if no moves lead there.
     fn step(sim: &mut Sim, from: &World, to: &World) -> Option<SearchStep> {
         let mut ways = Vec::new();
         let mut reached = Reached::default();
@@ -194,8 +196,7 @@ impl All {
         ways.into_iter().min_by_key(|step| (step.is_mirrored, step.way.len()))
     }
 
-    /// Returns the states from which no moves without faults lead to a good state. States in which an operator has to
-    /// choose are left out.
+    /// Returns the states from which no moves except faults lead to a good state. Leaves out states that need a human.
     fn dead(&self) -> Vec<Place> {
         let count = self.shares.len();
         let mut alive: Vec<Vec<bool>> =
@@ -231,8 +232,8 @@ impl All {
     }
 }
 
-/// Replays `traces`, and looks for a state that a search within these bounds should have found and has not. Returns the
-/// number of states that a search keeps, and the run that leads to the first missing one. This tests the search itself.
+/// Replays `traces`, and looks for a state that a search within these bounds should have found but did not find. This tests the search
+/// itself. Returns how many states of the traces a search keeps, and the run that leads to the first missing one.
 pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option<Trace>) {
     let deadline = Deadline::after(limits.time);
     let roots = beginnings(sim);
@@ -281,7 +282,8 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     all.into_iter().flatten().chain(configured).collect()
 }
 
-/// Returns the state `world` with each other choice of the parameter that keeps a history, on either node or on both.
+/// Returns copies of `world` that differ from it in the history that the nodes' parameters keep. There is one copy for each other
+/// combination on the two nodes.
 fn otherwise(world: World) -> impl Iterator<Item = World> {
     let pairs = KEPT.into_iter().flat_map(|one| KEPT.map(|other| [one, other]));
     pairs.filter(move |kept| *kept != world.kept).map(move |kept| World { kept, ..world })

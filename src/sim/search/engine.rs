@@ -21,7 +21,7 @@ use crate::sim::{Sim, Violation};
 
 /// The number of states that a thread expands before all threads exchange the states that they found.
 const TURN: usize = 4096;
-/// The number of states in its own shard that a thread collects before it adds them.
+/// The number of states for itself that a thread collects before it adds them to its share.
 const ENOUGH: usize = 256;
 
 /// The limits at which a search ends early, and the number of its threads.
@@ -35,34 +35,34 @@ pub struct Limits {
     pub threads: usize,
 }
 
-/// The states that follow a state of the search. The search keeps only those without work under way (see [`Passing`]),
-/// and passes through the others.
+/// The states that follow from one state of the search. The search keeps those without unfinished work (see [`Passing`]), and only
+/// passes through the others.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Reached {
     /// All states that were reached.
     all: Found<World>,
-    /// For each reached state, the last move that led to it, and the number of the state before that move.
+    /// For each reached state, the last move that led to it, and the number of the state from which this move began.
     steps_to: Vec<(Move, u32)>,
     /// The numbers of the reached states that the search keeps.
     lasting: Vec<u32>,
-    /// True if rules could distinguish the nodes by name in a reached state.
+    /// True if there is a reached state in which rules can distinguish the nodes by name.
     pub(in crate::sim) names_count: bool,
-    /// The violations, each with the move that broke an invariant, and the number of the state before it.
+    /// The violations. Each has the move that broke an invariant, and the number of the state from which this move began.
     pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
     /// The number of moves that were made.
     pub(in crate::sim) steps: u64,
     /// The set of kinds of the moves that were made: see [`Move::kind`].
     kinds: u128,
-    /// The reached states that are still to be expanded, each with the work under way in it.
+    /// The reached states that are still to be expanded, each with its unfinished work.
     open: Vec<(u32, Option<Passing>)>,
 }
 
-/// The number that means "the state from which the moves begin", in place of a reached state's number.
+/// The number of the state from which the moves begin. No reached state has this number.
 const BEGINNING: u32 = u32::MAX;
 
 impl Reached {
-    /// Finds the next states after `from` that the search keeps, which are those without work under way (see
-    /// [`Passing`]). States with work under way are only passed through.
+    /// Finds the next states after `from` that the search keeps. These are the states without unfinished work (see [`Passing`]). The
+    /// search only passes through states with unfinished work.
     pub(in crate::sim) fn from(&mut self, sim: &mut Sim, from: &World) {
         self.clear();
         self.go_on(sim, from, (BEGINNING, passing(sim, from)));
@@ -140,7 +140,8 @@ impl Reached {
 /// The values that the threads of a search share.
 struct Meeting<'a> {
     barrier: Barrier,
-    /// The states that threads hand over to each other. The first index is the giver, the second the taker.
+    /// The states that threads hand over to each other. The first index is the thread that hands them over, and the second index is the
+    /// thread that gets them.
     mail: Vec<Vec<Mutex<Vec<Parcel>>>>,
     states: Vec<AtomicUsize>,
     has_more: Vec<AtomicBool>,
@@ -150,8 +151,8 @@ struct Meeting<'a> {
     deadline: &'a Deadline,
 }
 
-/// Searches from the states `roots` within the bounds of `sim`, on as many threads as `limits` has. Returns the states
-/// that each thread found, and the reason why the search ended early, if it did.
+/// Searches from the states `roots` within the bounds of `sim`, on as many threads as `limits` has. Returns the states that each thread
+/// keeps. Also returns the reason if the search ended early.
 pub(in crate::sim) fn search(
     sim: &mut Sim,
     roots: &[World],
@@ -204,7 +205,7 @@ struct Worker<'a> {
     sim: Sim,
     me: usize,
     reached: Reached,
-    /// The states that this thread found and has not added or handed over yet, by the thread that keeps them.
+    /// The states that this thread has found and not yet added or handed over. The index is the thread that is to keep them.
     found: Vec<Vec<Parcel>>,
     share: Share,
     meeting: &'a Meeting<'a>,
@@ -232,8 +233,8 @@ impl<'a> Worker<'a> {
         self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent, is_free: false, good, overridden }]);
     }
 
-    /// Runs this thread's part of the search. States with fewer faults come first, and among these the ones that are
-    /// reached in fewer steps.
+    /// Runs this thread's part of the search. It expands states that are reached with fewer faults first. Among these, it expands
+    /// states that are reached in fewer steps first.
     fn run(mut self) -> (Share, Option<String>) {
         for spent in 0..self.share.ahead.len() {
             for depth in 0.. {
@@ -250,7 +251,7 @@ impl<'a> Worker<'a> {
         (self.share, None)
     }
 
-    /// Expands the states of one level. Returns the reason why the search ends there, or `None` if it continues.
+    /// Expands the states of one level. Returns the reason if the search ends there; `None` if it continues.
     fn go_through_level(&mut self, spent: usize, depth: usize) -> Option<String> {
         let level = std::mem::take(&mut self.share.level);
         let mut turns = level.chunks(TURN);
@@ -274,7 +275,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns whether any thread has more work. All threads get the same result.
+    /// Returns whether any thread has more work (`more`). The result is the same on all threads.
     fn agree(&self, more: bool) -> bool {
         self.meeting.has_more[self.me].store(more, Ordering::SeqCst);
         self.meeting.barrier.wait();
@@ -283,7 +284,7 @@ impl<'a> Worker<'a> {
         any
     }
 
-    /// Adds the found states that this thread keeps, and hands over the others to their threads.
+    /// Adds the found states that this thread keeps, and hands each other one over to the thread that keeps it.
     fn hand_over(&mut self) {
         self.take_own(0);
         for (taker, parcels) in self.found.iter_mut().enumerate() {
@@ -291,7 +292,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Adds the found states that this thread keeps, if there are at least `enough`.
+    /// Adds the found states that this thread keeps, if there are `enough` or more.
     fn take_own(&mut self, enough: usize) {
         let own = &mut self.found[self.me];
         if own.len() >= enough {
@@ -300,7 +301,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Adds the states that other threads have handed over to this one. No thread continues before all have done so.
+    /// Adds the states that other threads have handed over to this one. Returns only once all threads have done so.
     fn collect(&mut self) {
         self.sim.catch_up();
         for giver in 0..self.count() {
@@ -342,8 +343,8 @@ impl<'a> Worker<'a> {
         self.take_own(ENOUGH);
     }
 
-    /// Adds the successors of `world`, which is the state at `from` or its mirror image. Returns whether rules can
-    /// distinguish the nodes by name in one of them.
+    /// Adds the successors of `world`, which is the state at `from` or its mirror image. Returns whether there is a successor in which
+    /// rules can distinguish the nodes by name.
     fn go_on_from(&mut self, world: &World, spent: u8, from: Place, depth: usize) -> bool {
         let mut reached = std::mem::take(&mut self.reached);
         reached.from(&mut self.sim, world);

@@ -7,12 +7,13 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 
-/// The number of moves in one random run. It is enough for several recoveries, and small enough for the few member ids.
+/// The number of moves in one random run. It is large enough for several recoveries, and small enough for the few member ids of the
+/// model.
 const EPISODE: u64 = 400;
 /// The average number of moves between two faults of a random run.
 const FAULT_IN: u64 = 12;
 
-/// A generator of pseudo-random numbers that depend only on the seed.
+/// A generator of pseudo-random numbers. They depend only on the seed.
 struct Random(u64);
 
 impl Random {
@@ -25,8 +26,8 @@ impl Random {
     }
 }
 
-/// Makes `steps` random moves. The first violation ends them, and is returned with the shortest run that was found for
-/// it.
+/// Makes `steps` random moves, and ends at the first violation. Returns the number of moves, or the violation with the shortest run
+/// that was found for it.
 pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, Trace)> {
     let mut random = Random(seed);
     let mut done = 0;
@@ -74,7 +75,7 @@ fn first(sim: &mut Sim, begin: Beginning) -> World {
     World { faults: u8::MAX, ..begin.world(sim) }
 }
 
-/// Removes moves from a run one by one, as long as the same invariant breaks.
+/// Removes moves from a run one by one, as long as the run without them breaks the same invariant.
 fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
     let mut at = trace.moves.len();
     while at > 0 {
@@ -89,7 +90,7 @@ fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
     trace
 }
 
-/// Returns those of `moves` that can happen, if they lead to the violation. Returns `None` if they do not.
+/// Returns those of `moves` that can happen, if together they lead to the violation; `None` if they do not.
 fn breaks(sim: &mut Sim, begin: Beginning, moves: &[Move], violation: &Violation) -> Option<Vec<Move>> {
     let mut world = first(sim, begin);
     let mut happened = Vec::new();

@@ -11,19 +11,19 @@ use crate::sim::model::world::{Cib, CibReached, Vars, Word};
 /// The facts of a [`View`] in packed form. Equal views have equal keys.
 pub(in crate::sim) type Key = [u64; 7];
 
-/// The number of a plan, in as few bits as in a state.
+/// The number of a plan. It has as few bits here as in a packed state.
 pub type Number = u16;
-/// The numbers of the plans that are decided from a view, one for each moment of the action.
+/// The numbers of the plans that follow from a view, one for each moment of the action.
 pub type Plans = [Number; MOMENTS.len()];
 
-/// The value that means "not decided yet", in place of the number of a plan.
+/// The value in place of a plan's number that means "not decided yet".
 pub const UNDECIDED: Number = Number::MAX;
 
-/// The decisions that were taken so far, by view and moment.
+/// The decisions that were made so far, by view and moment.
 #[derive(Clone, Debug, Default)]
 pub struct Decided(Found<Decision>);
 
-/// The packed view and its plans, in one line of the processor's cache. Two are equal if their keys are.
+/// A packed view and its plans, in one line of the processor's cache. Two of them are equal if their keys are equal.
 #[derive(Clone, Copy, Debug, Eq)]
 #[repr(align(64))]
 struct Decision {
@@ -51,7 +51,7 @@ impl Decided {
     }
 }
 
-/// A key that is being written: fields in a row, with no bit between them.
+/// A key that is being written. Its fields follow each other without unused bits between them.
 #[derive(Default)]
 struct Row {
     words: Key,

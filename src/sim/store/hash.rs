@@ -5,11 +5,11 @@ use std::hash::{Hash, Hasher};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// An odd number that looks random: the bits of the golden ratio.
+/// An odd number with bits that look random. They are those of the golden ratio.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A hash function that multiplies and rotates. It does not resist chosen input, because the states come only from the
-/// search.
+/// A hash function that multiplies and rotates. It does not resist input that was chosen by an attacker, because the states come only
+/// from the search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fast(u64);
 
@@ -66,17 +66,17 @@ pub fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Returns whether two arrays of words are equal. They mostly are, so this is faster than a search for the first
-/// difference.
+/// Returns whether two arrays of words are equal. It compares all words, which is faster here than a search for the first difference,
+/// because the arrays are mostly equal.
 pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool {
     a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
 
-/// A set of values that numbers them in the order in which they were added. The caller passes the hash of each value.
+/// A set of values. It numbers them in the order in which they are added. The caller passes the hash of each value.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
     pub values: Vec<T>,
-    /// The upper half of each value's hash, followed by the value's number in the lower half.
+    /// A number for each value, with the upper half of the value's hash in its upper half, and the value's number in its lower half.
     slots: HashTable<u64>,
 }
 
@@ -103,27 +103,28 @@ impl<T: Eq + Copy> Found<T> {
         }
     }
 
-    /// Returns the number of a value with a hash that has the same upper half as `hash`, if there is one.
+    /// Returns the number of a value with a hash that has the same upper half as `hash`; `None` if there is none.
     pub fn near(&self, hash: u64) -> Option<u32> {
         let hash = spread(hash);
         self.slots.find(folded(hash), |slot| upper(*slot) == upper(hash)).map(|slot| number(*slot))
     }
 
-    /// Returns the number of `value`, or `None` if it was not added.
+    /// Returns the number of `value`; `None` if it was not added.
     pub fn find(&self, value: &T, hash: u64) -> Option<u32> {
         let hash = spread(hash);
         let is_it = |slot: &u64| upper(*slot) == upper(hash) && self.values[number(*slot) as usize] == *value;
         self.slots.find(folded(hash), is_it).map(|slot| number(*slot))
     }
 
-    /// Removes all values and numbers.
+    /// Removes all values, so that numbers begin at 0 again.
     pub fn clear(&mut self) {
         self.values.clear();
         self.slots.clear();
     }
 }
 
-/// Returns a hash with evenly distributed bits. The fingerprint of a state is the smaller one of two, and so is uneven.
+/// Returns a hash with evenly distributed bits. The fingerprint of a state is the smaller one of two fingerprints, so its bits are not
+/// evenly distributed.
 fn spread(hash: u64) -> u64 {
     hash.wrapping_mul(ODD)
 }
@@ -132,8 +133,8 @@ fn upper(hash: u64) -> u64 {
     hash >> 32 << 32
 }
 
-/// Returns a hash with the upper half of `hash` in both halves. The table reads either end, and a slot has only that
-/// half.
+/// Returns a hash that has the upper half of `hash` in both its halves. The hash table reads bits of both halves, but a slot has only
+/// the upper half.
 fn folded(hash: u64) -> u64 {
     upper(hash) | (hash >> 32)
 }
@@ -148,8 +149,8 @@ mod tests {
 
     use super::*;
 
-    /// Asserts that each added value is found again with its number, and no other value is. That holds also if hashes
-    /// are alike, or the table was cleared.
+    /// Asserts that each added value is found again with its number, and that no other value is found. This also holds if two hashes
+    /// have equal parts, and after the table was cleared.
     #[test]
     fn what_was_found_is_found_again_and_nothing_else() {
         let mut found = Found::default();

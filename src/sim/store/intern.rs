@@ -9,8 +9,8 @@ use super::hash::Fast;
 /// The number of a stored value. Equal values have equal numbers.
 pub type Id = u32;
 
-/// A table that gives a small number to each distinct value. Several threads may have one each, and all have the same
-/// numbers. A value that is new to a thread gets its number from the shared table.
+/// A table that gives a small number to each distinct value. Several threads may have a table each, and a value has the same number in
+/// all of them. If a value is new to a thread, the thread gets the number from a table that all share.
 #[derive(Clone, Debug)]
 pub struct Interner<T> {
     own: Table<T>,
@@ -45,8 +45,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         id
     }
 
-    /// Reads the values that other threads have added. Afterwards every number that they have assigned has its value in
-    /// this table, too.
+    /// Adds the values that other threads have numbered since the last call. After that, this table has the value of every number that
+    /// was assigned.
     pub fn catch_up(&mut self) {
         let shared = lock(&self.shared);
         for value in &shared.values[self.own.values.len()..] {
@@ -69,8 +69,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.own.values[id as usize]
     }
 
-    /// Returns the fingerprint of the value with this number. The fingerprint is the same in every run, while the
-    /// number depends on which thread found a value first.
+    /// Returns the fingerprint of the value with this number. The fingerprint is the same in every run. The number is not, because it
+    /// depends on which thread found a value first.
     pub fn mark(&self, id: Id) -> u16 {
         self.own.marks[id as usize]
     }

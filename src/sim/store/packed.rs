@@ -16,7 +16,7 @@ const WORDS: usize = 9;
 /// The width of the number of a stored value, in bits.
 const ID_BITS: usize = 16;
 
-/// A whole state in packed form, without the number of faults that are left and the number of folded entries.
+/// A whole state in packed form. It does not contain the number of faults that may still happen, nor the number of merged entries.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct Packed([u64; WORDS]);
 
@@ -31,10 +31,10 @@ pub(in crate::sim) type Half = [u64; 4];
 const HALF_BITS: usize = 255;
 /// The number of bits that a machine's packed form uses in its last word.
 const REST: usize = HALF_BITS % 64;
-/// The position, in the word before the last, at which the bits begin that belong to neither machine.
+/// The position of the first bit that belongs to neither machine, in the last word but one.
 const BETWEEN: usize = 2 * REST - 64;
 
-/// A type with so few values that a state contains their numbers in a few bits.
+/// A type with few values. A state contains the number of such a value in a few bits.
 trait OneOf: Copy + 'static {
     /// All values of the type, in the order of their numbers.
     const ALL: &'static [Self];
@@ -144,7 +144,7 @@ impl Packed {
         Self::join([half(&world.nodes[0]), half(&world.nodes[1])], between(world))
     }
 
-    /// Returns the packed form of a state from its two machines and the rest of the world.
+    /// Returns the packed form of a state, made of the packed forms of its two machines and of the rest of the state.
     pub(in crate::sim) fn join([one, other]: [Half; 2], between: u64) -> Self {
         Self([
             one[0],
@@ -159,7 +159,7 @@ impl Packed {
         ])
     }
 
-    /// Returns the unpacked state, with no fault left.
+    /// Returns the unpacked state. Its number of faults that may still happen is 0.
     pub fn world(&self) -> World {
         let words = &self.0;
         let last = |word: u64| word & ((1 << REST) - 1);
@@ -189,15 +189,14 @@ pub(in crate::sim) fn half(node: &Node) -> Half {
     bits.words
 }
 
-/// Returns the packed form of all fields of `world` but `nodes`.
+/// Returns the packed form of all fields of `world` except `nodes`.
 pub(in crate::sim) fn between(world: &World) -> u64 {
     let mut bits = Bits::<false> { words: [0; 4], at: 0 };
     bits.between(&mut world.clone());
     bits.words[0]
 }
 
-/// A row of bits with fields at fixed places. The same code reads or writes all of them, so that the compiler knows
-/// each shift.
+/// A row of bits with fields at fixed places. The same code reads and writes the fields, and the compiler knows each place.
 struct Bits<const READS: bool> {
     words: Half,
     at: usize,

@@ -10,20 +10,19 @@ use crate::sim::model::world::{HISTORY, Node, World};
 use crate::sim::reduce::dead_variables::drop_dead;
 use crate::sim::store::packed::Packed;
 
-/// A state in its canonical form, which represents all states that differ only in names or in what no move reads.
+/// A state in its canonical form. This form represents all states that differ only in names, or in parts that no move reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     pub state: Packed,
-    /// The fingerprint of the form. It does not depend on the numbers that its values got in this run.
+    /// The fingerprint of the form. It does not depend on the numbers that stored values got in this run.
     pub digest: u64,
-    /// True if the two nodes changed places in the canonical form.
+    /// True if the two nodes are exchanged in the canonical form.
     pub is_swapped: bool,
     /// True if rules can distinguish the nodes by their names in this state: see [`names_count`].
     pub names_count: bool,
 }
 
-/// Brings `world` into its canonical form, which represents all states that differ only in names or in what no move
-/// reads.
+/// Brings `world` into its canonical form. This form represents all states that differ only in names, or in parts that no move reads.
 pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
     let form = form(sim, world);
     if form.is_swapped {
@@ -32,7 +31,7 @@ pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
     form
 }
 
-/// Returns the canonical form of `world`, and brings `world` into that form, except that its nodes keep their places.
+/// Returns the canonical form of `world`. Also brings `world` itself into this form, but without exchanging its nodes.
 pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     drop_dead(sim, world);
     absorb_writes(sim, world);
@@ -58,17 +57,17 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     Form { state: Packed::of(world), digest, is_swapped: false, names_count }
 }
 
-/// Returns whether rules can distinguish the two nodes by name in `world`. They order two forced new clusters of one
-/// rank by the node that forced them, so the mirror image of such a state has other successors. A state that leads to
-/// one is expanded as itself and mirrored.
+/// Returns whether rules can distinguish the two nodes by name in `world`. Rules order two forced new clusters of the same rank by the
+/// nodes that forced them. So the mirror image of such a state has other successors. If a state leads to such a state, the search
+/// expands both the first state and its mirror image.
 pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
     let names = known::of(sim, world);
     Row::of(sim, world, &names).has_two_authors()
 }
 
-/// Makes a write part of [`HISTORY`] if the merged first entries of both logs hold it, because all later data will hold
-/// it. Forgets a write that no log holds, and that was not acknowledged or was given up. In both cases its number
-/// becomes free for another write.
+/// Makes a write part of [`HISTORY`] if the merged first entries of both logs contain it, because all later data will contain it, too.
+/// Forgets a write that no log contains, if it was not acknowledged or was given up. In both cases, another write can then use its
+/// number.
 pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     let base = |sim: &Sim, n: usize| match world.nodes[n].data.entries(&sim.logs).first() {
         Some(Entry::Base { writes, .. }) => *writes,
@@ -91,18 +90,18 @@ pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     (world.writes, world.acked, world.given_up) = (world.writes & !gone, world.acked & !gone, world.given_up & !gone);
 }
 
-/// Returns the canonical names of members and forced new clusters, or `None` if no name changes. A forced new cluster
-/// is named by a count and the node that forced it.
+/// Returns the canonical names of members and forced new clusters; `None` if no name changes. A forced new cluster is named by its
+/// count and the node that forced it.
 ///
-/// Rules only compare member ids for equality. Each node's own member gets the first number, and no number is left out.
+/// Rules compare member ids only for equality. Each node's own member gets the node's first id, and no id is left out.
 ///
-/// Rules compare the counts, and a node that announces a forced new cluster takes the largest known count plus one. So
-/// ranks replace the counts. That loses something if counts leave a gap above a node that announces, because its new
-/// count could meet the next rank. A gap takes two announcements of one node without its peer joining in between, which
-/// only operators' confirmations bring about (`decide::announce`). `--count-forks` searches without this reduction.
+/// Rules compare the counts, and a node that announces a forced new cluster takes the largest known count plus one. So ranks can
+/// replace the counts, with one exception. If there is a gap in the counts above a node that announces, its new count could become
+/// equal to the next rank. For such a gap, one node has to announce twice without its peer joining in between, and this happens only at
+/// operators' confirmations (`decide::announce`). `--count-forks` searches without this reduction.
 ///
-/// If disks may be lost, rank 0 is reserved for a replaced disk, which knows of no forced new cluster. The node is read
-/// only for ties and announcements. So it is erased for the lowest rank if one node has that rank and none announces.
+/// If disks may be lost, rank 0 is reserved for a replaced disk, which knows of no forced new cluster. Rules read the node that forced
+/// only for ties and announcements. So it is erased for the lowest rank, if only one node has that rank and none announces.
 fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
     let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
     let announced = names.iter().any(Names::announces);
@@ -117,15 +116,15 @@ fn lowest(sim: &Sim) -> u8 {
     u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
 }
 
-/// The forced new clusters that a state names, each once and in ascending order.
+/// The forced new clusters that a state names. Each is contained once, and they are in ascending order.
 #[derive(Default)]
 struct Row {
     forks: [Forks; MOST_FORKS],
     count: usize,
 }
 
-/// The largest number of forced new clusters that a state names. Each node has six sources: two attributes and two
-/// records in the CIB, the durable state, and the facts that its agent stored in this boot.
+/// The largest number of forced new clusters that a state names. For each node there are six places: two attributes and two records in
+/// the CIB, the durable state, and the `BootState`.
 const MOST_FORKS: usize = 12;
 
 impl Row {
@@ -162,8 +161,8 @@ impl Row {
     }
 }
 
-/// Returns whether the members of one node have their canonical ids already. `own` is the id of the node's own member,
-/// and `first` the node's first id. `used` is the set of ids in the state.
+/// Returns whether the members of one node already have their canonical ids. `own` is the id of the node's own member, and `first` is
+/// the node's first id. `used` is the set of ids in the state.
 fn are_in_order(own: Mid, used: u16, first: Mid) -> bool {
     let on_the_node = (used >> first) & MEMBERS_OF_A_NODE;
     (own == 0 || own == first) && on_the_node & (on_the_node + 1) == 0

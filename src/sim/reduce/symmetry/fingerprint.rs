@@ -9,8 +9,7 @@ use crate::sim::model::world::{Cib, Node, World};
 use crate::sim::store::intern::Id;
 use crate::sim::store::packed::{Half, Packed, between, half};
 
-/// Returns the fingerprint of a state. It does not depend on the numbers of the state's values, which differ from run
-/// to run.
+/// Returns the fingerprint of a state. It does not depend on the numbers of the state's stored values, which differ from run to run.
 pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
     let half = |n: usize| {
         let mut node = world.nodes[n];
@@ -30,7 +29,7 @@ pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names
     join_swapped(half(0), half(1), world).digest()
 }
 
-/// Returns `world` with its two nodes exchanged, in packed form.
+/// Returns the packed form of `world` with its two nodes exchanged.
 pub(in crate::sim) fn swapped(world: &World, names: &[Names; 2]) -> Packed {
     let half = |n: usize| half_in_the_others_place(world.nodes[n], &names[n], |known| known.other);
     join_swapped(half(0), half(1), world)
@@ -43,7 +42,7 @@ fn mark_action(sim: &Sim, node: &mut Node) {
     }
 }
 
-/// Returns the packed form of a node in which `number` replaces the numbers of its stored values.
+/// Returns the packed form of a node. In it, the results of `number` replace the numbers of the node's stored values.
 #[inline]
 fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half {
     let mut changed = *node;
@@ -57,7 +56,7 @@ fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half 
     half(&changed)
 }
 
-/// The fields of a node that are numbers of stored values, except those of its action.
+/// The fields of a node that are numbers of stored values. Those of its action are not among them.
 struct Values<'a> {
     log: &'a mut Id,
     note: &'a mut Id,
@@ -65,8 +64,8 @@ struct Values<'a> {
     record: &'a mut [Id; 2],
 }
 
-/// Returns the fields of a node that are numbers of stored values. Each field is named. A new field does not compile
-/// until its author has decided whether it is such a number.
+/// Returns the fields of a node that are numbers of stored values. The code names each field. So a new field does not compile until its
+/// author has decided whether it is such a number.
 #[inline]
 fn values(node: &mut Node) -> Values<'_> {
     let Node {

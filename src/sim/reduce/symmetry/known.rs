@@ -8,12 +8,12 @@ use crate::sim::model::log::{Entry, bit};
 use crate::sim::model::world::{Node, World};
 use crate::sim::store::intern::Id;
 
-/// The facts about a stored value that the search reads often.
+/// Facts about a stored value that the search reads often.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     /// The fingerprint of the value: see [`crate::sim::store::intern::Interner::mark`].
     pub(in crate::sim) mark: u16,
-    /// The number of the value's mirror image, which is the same value with the nodes exchanged.
+    /// The number of the value's mirror image. The mirror image is the same value with the two nodes exchanged.
     pub(in crate::sim) other: Id,
     /// The fingerprint of the value's mirror image.
     pub(in crate::sim) others_mark: u16,
@@ -21,7 +21,7 @@ pub struct Known {
     mids: u16,
     /// The forced new cluster that the value names; `None` if it names none.
     forks: Option<Forks>,
-    /// True if the value is the durable state of a node that runs standalone.
+    /// True if the value is a durable state that announces that its node runs standalone.
     announces: bool,
 }
 
@@ -45,7 +45,7 @@ impl Names {
         [self.note.forks, self.memory.forks, self.record[0].forks, self.record[1].forks].into_iter().flatten()
     }
 
-    /// Returns whether the node's durable state shows that the node runs standalone.
+    /// Returns whether the node's durable state announces that the node runs standalone.
     pub(in crate::sim) fn announces(&self) -> bool {
         self.note.announces
     }

@@ -23,13 +23,13 @@ use crate::sim::{Bounds, Sim};
 /// The reason why a decision may depend on the names of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Why {
-    /// Both nodes are blank, and the first by name bootstraps.
+    /// Both nodes are blank, and the node with the first name bootstraps.
     BothBlank,
-    /// Each node forced a new cluster with the same rank, and rules order these by node.
+    /// Each node forced a new cluster, and both have the same rank. Rules order these two by their nodes.
     EqualRank,
 }
 
-/// Returns the reason why a decision in this state may depend on the nodes' names, or `None` if it may not.
+/// Returns the reason why a decision in this state may depend on the nodes' names; `None` if it may not.
 fn why(sim: &mut Sim, world: &World) -> Option<Why> {
     let are_blank = world.nodes.iter().all(|node| node.data.is_blank());
     let first = are_blank.then_some(Why::BothBlank);
@@ -57,14 +57,14 @@ fn mirrored(sim: &mut Sim, world: &World) -> World {
     rename::renamed(sim, world, &Renaming::swap())
 }
 
-/// Returns the decisions from a view, one for each moment of the action.
+/// Returns the decisions that follow from a view, one for each moment of the action.
 fn decided(sim: &Sim, view: &View) -> Vec<Todo> {
     let progress = sim.progresses.get(view.progress);
     MOMENTS.map(|when| agent::decide_at(sim, view, progress, when).1).to_vec()
 }
 
-/// Asserts that the agent decides alike in every view of a search and in its mirror image, unless names may decide.
-/// Returns the number of views, and the reasons and requests with which names do decide.
+/// Asserts that the agent makes the same decision in every view of a search and in the view's mirror image, unless the nodes' names may
+/// decide. Returns the number of views. Also returns the reasons and the requests with which names do decide.
 fn assert_mirror_images_decide_alike(bounds: Bounds) -> (usize, Vec<(Why, Request)>) {
     let mut sim = Sim::new(bounds, Mutant::None);
     let (mut seen, mut by_name) = (HashSet::new(), HashSet::new());
@@ -96,8 +96,8 @@ fn assert_mirror_images_decide_alike(bounds: Bounds) -> (usize, Vec<(Why, Reques
     (seen.len(), by_name)
 }
 
-/// Returns the next states that the search keeps, in their canonical form, each with the number of faults that are
-/// left. With `mirrors`, returns those of the mirror images instead.
+/// Returns the next states that the search keeps, in their canonical form, each with the number of faults that may still happen. If
+/// `mirrors` is true, returns the mirror images of these states.
 fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
     let mut forms = Vec::new();
     for (_, next) in reached.lasting() {
@@ -110,8 +110,8 @@ fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
     forms
 }
 
-/// Asserts that each state of a search and its mirror image lead to states that are mirror images, too. States in which
-/// names may decide are left out. Returns the number of states.
+/// Asserts that each state of a search and its mirror image lead to states that are mirror images of each other. Leaves out states in
+/// which the nodes' names may decide. Returns the number of states.
 fn assert_mirror_images_lead_to_the_same(bounds: Bounds) -> usize {
     let mut sim = Sim::new(bounds, Mutant::None);
     let mut count = 0;
@@ -147,8 +147,8 @@ fn mirror_images_lead_to_the_same() {
     assert!(count > 1_000, "{count} states are too few to show anything");
 }
 
-/// Asserts in a search with two faults that names decide only between two forced new clusters of one rank. A smaller
-/// search has no such two.
+/// Asserts, in a search with two faults, that the nodes' names decide only between two forced new clusters of the same rank. With fewer
+/// faults, a search reaches no two such clusters.
 #[test]
 #[ignore = "ten seconds: `make sim-deep` runs it"]
 fn with_two_faults_names_decide_between_forks_of_one_rank_only() {

@@ -9,12 +9,10 @@ use crate::sim::model::swap;
 use crate::sim::model::world::{Action, Cib, NAMES, Node, World};
 use crate::sim::store::intern::Id;
 
-/// The number of forced new clusters in a history, and the author of the last one. The author is 1 or 2 for a node, or
-/// 0 for none.
+/// The number of forced new clusters in a history, and the node that forced the last one. 1 and 2 are the nodes, and 0 is none.
 pub(in crate::sim) type Forks = (u8, u8);
 
-/// New names for members (`mids`) and for forced new clusters (`forks`). With `swap`, the nodes exchange their names,
-/// too.
+/// New names for members (`mids`) and for forced new clusters (`forks`). If `swap` is true, the two nodes also exchange their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Renaming {
     pub(in crate::sim) mids: [Mid; 16],
@@ -22,7 +20,7 @@ pub struct Renaming {
     forks: Vec<(Forks, Forks)>,
 }
 
-/// The table of stored values that a number belongs to.
+/// The table of stored values to which a number belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
     Log,
@@ -93,7 +91,7 @@ impl Renaming {
         if self.swap { other(name) } else { name.to_owned() }
     }
 
-    /// Returns a URL with the new name of the node that it contains.
+    /// Returns `url` with the new name of the node that it contains.
     fn url(&self, url: &str) -> String {
         let node = NAMES.iter().find(|name| url.contains(**name));
         node.map_or_else(|| url.to_owned(), |name| url.replace(name, &self.name(name)))
@@ -109,7 +107,7 @@ impl Renaming {
         DurableState { lineage: self.lineage(&note.lineage), without, of, ..note.clone() }
     }
 
-    /// Returns a plan in which the names of nodes, members and forced new clusters are replaced.
+    /// Returns the plan `todo` with new names of nodes, members and forced new clusters.
     pub(in crate::sim) fn todo(&self, todo: &Todo) -> Todo {
         let effects = todo.effects.iter().map(|effect| self.effect(effect)).collect();
         Todo { effects, ..todo.clone() }
@@ -198,7 +196,7 @@ pub(in crate::sim) fn forks_of(lineage: &Lineage) -> Forks {
     (u8::try_from(lineage.forks).unwrap_or(u8::MAX), u8::try_from(by).unwrap_or(0))
 }
 
-/// Returns the number of a stored value after its names are replaced.
+/// Returns the number of a stored value after its names were changed.
 pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renaming: &Renaming) -> Id {
     let column = key as usize * TABLES + table as usize;
     if let Some(known) = sim.renamed.get(column).and_then(|known| known.get(id as usize).copied().flatten()) {
@@ -230,7 +228,7 @@ pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renam
     renamed
 }
 
-/// Returns a state in which the names of nodes, members and forced new clusters are replaced.
+/// Returns `world` with new names of nodes, members and forced new clusters.
 pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming) -> World {
     let key = sim.renamings.id(renaming.clone());
     let mut next = *world;
@@ -302,7 +300,7 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
     next
 }
 
-/// Exchanges the two nodes in a state, except in the values that it refers to by number.
+/// Exchanges the two nodes in a state. Does not change the values to which the state refers by number.
 fn exchange(world: &mut World) {
     for node in &mut world.nodes {
         swap::swap_cib(&mut node.cib);
