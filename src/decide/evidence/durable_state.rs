@@ -25,7 +25,7 @@ pub struct DurableState {
     #[serde(default)]
     pub gave_up: bool,
     /// True from the moment at which this node begins to join the peer's cluster until its member votes. A backup that is made in
-    /// that time may be the only copy of the data besides the peer's.
+    /// that time may be the only copy of the data apart from the peer's.
     #[serde(default)]
     pub joins: bool,
     /// Data that this note is about; `None` in a note that was written before notes named their data.
