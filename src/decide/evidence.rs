@@ -55,8 +55,8 @@ pub struct Evidence {
     /// The notification that Pacemaker sent with this action; `None` when the agent was started by hand.
     pub notify: Option<Notify>,
     pub cib: Fact<Cib>,
-    /// True while an earlier action still starts or ends the container, or while a podman still does so that a killed action left
-    /// behind. The agent observed all other facts after this one.
+    /// True while an earlier action still starts or ends the container. This includes a podman that still runs although its action was
+    /// killed. The agent observed all other facts after this one.
     #[serde(default)]
     pub launching: Fact<bool>,
     pub container: Fact<Container>,
@@ -100,7 +100,7 @@ pub struct Evidence {
     /// Parameters about the node that is to lead; `None` if no parameter names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leading: Option<Box<Leading>>,
-    /// What `tandem lone-boot` found out on a node that boots without its peer. `None` for every other request.
+    /// Facts that `tandem lone-boot` has found on a node that boots without its peer; `None` in a request of any other kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lone_boot: Option<Box<LoneBoot>>,
     /// Measured slowness of this machine; all zero on a fast one.
@@ -326,9 +326,11 @@ impl Evidence {
         }
     }
 
-    /// Returns whether the durable note `note` is about the data on this node. It is if the cluster and the member are equal, and
-    /// if this node has no data now. It also is if only the cluster differs, because an operator then restored a snapshot on this
-    /// node.
+    /// Returns whether the durable note `note` is about the data on this node. That is so in these cases:
+    ///
+    /// - The note's cluster and member are those of the data.
+    /// - This node has no data now, or the note names none.
+    /// - The clusters differ, because an operator restored a snapshot on this node.
     fn is_about_our_data(&self, note: &DurableState) -> bool {
         let (Some(of), Some(own)) = (&note.of, self.own_data()) else { return true };
         of.cluster_id != own.cluster_id || *of == own

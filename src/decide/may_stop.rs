@@ -25,11 +25,11 @@ pub struct Outlook {
     pub own_etcd: Fact<Voice>,
     /// State of the peer's etcd; `Absent` if no etcd runs there.
     pub peer_etcd: Fact<Voice>,
-    /// True if the peer has published its claim to run standalone; `Absent` if another kind of agent, which publishes no record,
-    /// runs on the peer.
+    /// True if the peer has published its claim to run standalone; `Absent` if another kind of agent, which publishes no record, runs
+    /// on the peer.
     ///
-    /// An etcd already votes shortly before its agent publishes and stores the claim. If the other node were lost in that time,
-    /// the peer could not continue.
+    /// The peer's etcd already votes shortly before the peer's agent publishes and stores the claim. If the node to be stopped were
+    /// lost in that time, the peer could not continue.
     pub peer_claims: Fact<bool>,
     /// Description of a membership change that has not ended yet.
     pub change: Option<String>,
@@ -154,8 +154,8 @@ pub fn may_stop(outlook: &Outlook) -> Answer {
     found.answer()
 }
 
-/// Returns whether the etcd of member `id` may be stopped now. In such a cluster, writes continue only with a majority of the
-/// voters.
+/// Returns whether the etcd of member `id` may be stopped now. This is for a cluster in which writes continue only with a majority of
+/// the voters.
 pub fn may_stop_among(membership: &Membership, id: MemberId) -> Answer {
     let mut found = Found::default();
     found.change(membership.change.as_ref());

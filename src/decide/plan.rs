@@ -161,7 +161,7 @@ pub enum RunMode {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Publishes the record that describes this node's data in the CIB, in one write.
+    /// Publishes in the CIB, in one write, the record that describes this node's data.
     PublishRecord(PublishedState),
     /// Makes Pacemaker's attribute manager write this node's published record into the CIB again.
     RestoreRecord,
@@ -172,9 +172,9 @@ pub enum Effect {
     /// Publishes the peer's lineage in the CIB, permanently, in the peer's place: how many forks (forced new clusters) the peer
     /// has recorded, and which node made the last one.
     PublishPeerLineage(Lineage),
-    /// Names the node that is the sole voter in the CIB; `None` removes the entry.
+    /// Records in the CIB which node is the sole voter; `None` removes the entry.
     SetStandalone(Option<NodeName>),
-    /// Names the node that may start as a learner in the CIB; `None` removes the entry.
+    /// Records in the CIB which node may start as a learner; `None` removes the entry.
     SetLearner(Option<NodeName>),
     /// Writes the durable note next to the data dir, and reads it back.
     WriteNote(DurableState),

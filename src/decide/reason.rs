@@ -177,8 +177,8 @@ pub enum ReasonStep {
     RemoveStranger {
         id: MemberId,
     },
-    /// The removal of the member that is to become the third voter, while it is still a learner. etcd allows one learner, and the
-    /// peer needs to be it.
+    /// The removal of the member that is to become the third voter, while it is still a learner. etcd allows only one learner, and the
+    /// peer needs that place.
     #[serde(rename = "guest_makes_place")]
     ThirdVoterMakesPlace {
         id: MemberId,
@@ -195,8 +195,8 @@ pub enum ReasonStep {
         peer: NodeName,
         cause: Cause,
     },
-    /// The end of this node's claim to run standalone, before its etcd stops. Only etcd's network is partitioned, and Pacemaker's
-    /// is not.
+    /// The end of this node's claim to run standalone, before its etcd stops. The node yields because only etcd's network is
+    /// partitioned, and Pacemaker's is not.
     YieldToPrimary {
         peer: NodeName,
     },
@@ -289,8 +289,8 @@ pub enum Refusal {
         address: String,
     },
     NoVotersData,
-    /// This node has a voter's data and the peer is confirmed gone. But nothing proves that the peer did not continue without
-    /// this node before.
+    /// This node has a voter's data and the peer is confirmed gone. But nothing proves that the peer did not continue without this node
+    /// before it was gone.
     NoProofThatPeerDidNotGoOn {
         position: LogPosition,
         /// Time of the last write to the log in this node's data dir, in seconds since 1970.
@@ -324,7 +324,7 @@ pub enum Refusal {
     },
     PeerSaysNothing,
     PeerDoesNotServe,
-    /// This node has given up its claim to run standalone in favour of the configured primary. Only etcd's network is
+    /// This node has given up its claim to run standalone in favour of the configured primary. It yields because only etcd's network is
     /// partitioned, and Pacemaker's is not.
     YieldsToPrimary,
     /// The configured primary runs standalone because only etcd's network is partitioned. This node does not reach the primary's

@@ -32,8 +32,8 @@ pub struct Cib {
     pub learner_node: Option<NodeName>,
     /// Largest lineage that any node recorded permanently (see [`Lineage`]). Data with a smaller lineage was left behind.
     pub lineage: Lineage,
-    /// Lineage in this node's own attribute (see [`Lineage`]); `peer_lineage` is the peer's. There are two histories if both
-    /// lineages count equally many forced new clusters, and a different node forced the last one.
+    /// Lineage in this node's own attribute (see [`Lineage`]); `peer_lineage` is the peer's. There are two histories if both lineages
+    /// count equally many forced new clusters, but name different nodes for the last one.
     #[serde(default)]
     pub own_lineage: Option<Lineage>,
     #[serde(default)]
@@ -174,7 +174,7 @@ pub struct Others {
     /// True if the attribute `force_new_cluster` is set on this node. An operator or OpenShift's etcd operator sets it to choose
     /// this node's data.
     pub force_on_me: bool,
-    /// True if the attribute `force_new_cluster` is set on the peer, which chooses the peer's data.
+    /// True if the attribute `force_new_cluster` is set on the peer, so that the peer's data is chosen.
     pub force_on_peer: bool,
     /// True if the attribute `restart_no_leave` is set, so that the next stop is the first half of a restart.
     pub restart_no_leave: bool,
@@ -244,8 +244,8 @@ pub enum PeerAgent {
     NoHistory,
 }
 
-/// Record in the CIB by which a node describes its data. The node publishes it in one write when it starts, and Pacemaker drops it when the
-/// node leaves the membership.
+/// Record in the CIB by which a node describes its data. The agent publishes it in one write during a start. Pacemaker drops it when
+/// the node leaves the membership.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in a format that lasts")]
 pub struct PublishedState {
@@ -351,8 +351,8 @@ const REDUNDANT: &str = "redundant";
 const ALONE: &str = "alone";
 
 impl Lineage {
-    /// Returns whether this lineage counts more forced new clusters than `other`, or equally many with another node as the last
-    /// one that forced.
+    /// Returns whether this lineage counts more forced new clusters than `other`. Also returns true if it counts equally many, but
+    /// another node forced the last one.
     pub fn is_beyond(&self, other: &Self) -> bool {
         self.forks > other.forks || (self.forks == other.forks && self.by != other.by)
     }

@@ -32,7 +32,7 @@ pub struct Container {
     pub forces_new_cluster: bool,
 }
 
-/// State of a running etcd, as it reports it itself.
+/// State of a running etcd, from its own answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Etcd {
     pub cluster_id: u64,

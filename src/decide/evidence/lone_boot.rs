@@ -18,7 +18,7 @@ pub struct LoneBoot {
     pub waits_for_all: Fact<bool>,
     /// True if the peer was in Corosync's membership at any time since this machine booted, even if Corosync was restarted since.
     pub peer_was_seen: Fact<bool>,
-    /// True if this node's log records every change of the voters that it contains as committed.
+    /// True if every change of the voters in this node's log is recorded there as committed.
     pub voters_are_committed: Fact<bool>,
     /// Release of etcd that last wrote this node's data. `Absent` if neither a container nor an image of that etcd is left.
     pub release: Fact<Version>,

@@ -76,7 +76,7 @@ pub struct Member {
     pub is_strange: bool,
 }
 
-/// State of a member. A healthy member answers in time, belongs to this cluster, follows this leader, and has no alarm about
+/// State of a member. A healthy member answers in time, belongs to this cluster, follows the observed leader, and has no alarm about
 /// corrupt data. A healthy voter also answers a linearizable read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {

@@ -22,7 +22,7 @@ pub enum LoneBootStep {
     EndsTheWait,
 }
 
-/// Reason why a node does not boot alone: a missing parameter, or one of the rules L1 to L5.
+/// Reason why a node does not boot alone: the parameters do not allow it, or one of the rules L1 to L5 is not met.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoLoneBoot {
@@ -111,7 +111,7 @@ pub enum NoLoneBoot {
 }
 
 impl NoLoneBoot {
-    /// Returns the rule that forbids a lone boot, from `L1` to `L5`; `None` if the parameters do not allow a lone boot at all.
+    /// Returns the rule that forbids a lone boot, such as `L1`; `None` if the parameters do not allow a lone boot at all.
     pub fn rule(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotWanted => return None,

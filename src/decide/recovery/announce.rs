@@ -122,7 +122,7 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     told.voters().map(|member| member.id).find(|id| *id != told.member_id)
 }
 
-/// Returns the effect that publishes this node's record for running standalone, with the lineage and the flag in `note`. `nonce`
+/// Returns the effect that publishes this node's record for running standalone, with the lineage and `gave_up` of `note`. `nonce`
 /// distinguishes this write of the record from every other one.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;

@@ -65,10 +65,10 @@ pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
 
 /// Returns whether this node's data provably holds every acknowledged write.
 ///
-/// First, this node's etcd has to have run as a voter in this boot until the peer was lost, because no write was acknowledged
-/// without it. Second, no node may have recorded a forced new cluster that this node does not know, and the peer may not be
-/// published as the sole voter. Before it forces a new cluster, an agent of another kind publishes only that its node is the sole
-/// voter. Such an entry is never outdated, because `upkeep` removes outdated entries before it stores the voter.
+/// First, this node's etcd has to have run as a voter in this boot until the peer was lost. In that case no write was acknowledged
+/// without it. Second, no node may have recorded a forced new cluster that this node does not know, and the peer may not be published
+/// as the sole voter. Before it forces a new cluster, an agent of another kind publishes only that its node is the sole voter. Such an
+/// entry in the CIB is never outdated, because `upkeep` removes outdated entries before it stores the voter.
 pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
     has_proof(evidence, history.cluster_id, history.member_id) && put_back_from(evidence, history).is_none()
 }
@@ -117,13 +117,12 @@ fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> 
     is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer)
 }
 
-/// Returns whether each fork (forced new cluster) that this voter of three does not know was abandoned before it was carried out.
-/// It was if the peer recorded the fork, and has published since then that this node votes next to it and that it waits for this
-/// vote.
+/// Returns whether each fork (forced new cluster) that this voter of three does not know was abandoned before it was carried out. That
+/// is so if the peer recorded the fork, and has published since then that this node votes next to it and that it waits for this vote.
 ///
-/// While a node carries out a fork, its record has a nonce, until the node publishes that it is the only voter. Without the peer,
-/// this node could have served only if a third member's vote was committed. The peer's log contains that commit too, and no new
-/// cluster is forced from a log with three voters.
+/// While a node carries out a fork, its record has a nonce, until the node publishes that it is the only voter. Without the peer, this
+/// node could have served only if a third member's vote was committed. The peer's log contains that commit too, and no new cluster is
+/// forced from a log with three voters.
 pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
     evidence.cib.known().is_some_and(|cib| {
         let waits = |peer: &PublishedState| peer.nonce.is_none() && cold_start::counts_as_voter(peer, record);
@@ -157,8 +156,8 @@ pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
 }
 
-/// Returns whether the peer's record shows the peer as the sole voter. In that case this node's member was removed there without
-/// a forced new cluster.
+/// Returns whether the peer's record shows the peer as the sole voter. In that case the peer's cluster removed this node's member
+/// without a forced new cluster.
 fn peer_votes_alone(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter)

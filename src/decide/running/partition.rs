@@ -47,8 +47,8 @@ pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     is_readable.then_some(Effect::Remember(BootState { boot_id, leaderless_since_s, hand_over: None, ..memory }))
 }
 
-/// Returns the parameters about the primary if the peer is the primary and this node is to yield to it some time after etcd lost
-/// its leader. Rule Y1 has this condition and another one.
+/// Returns the parameters about the primary if the peer is the primary and this node is to yield to it some time after etcd lost its
+/// leader. This is one of the two conditions of rule Y1.
 fn yields_to_peer(evidence: &Evidence) -> Option<&Leading> {
     let peer = &evidence.peer.as_ref()?.name;
     evidence.leading.as_deref().filter(|leading| leading.patience_s > 0 && leading.primary.as_ref() == Some(peer))

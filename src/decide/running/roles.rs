@@ -52,9 +52,9 @@ fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     }
 }
 
-/// Promotes the instance of an etcd that does not answer. First the agent queries etcd until the time is short. If etcd is still
-/// silent and was seen as a voter in this boot, the promotion succeeds, because Pacemaker would stop etcd after a failed one. Its
-/// peer may be lost, so the following monitors decide.
+/// Promotes the instance of an etcd that does not answer. First the agent queries etcd until the time is short. If etcd is still silent
+/// and was seen as a voter in this boot, the promotion succeeds, because Pacemaker would stop etcd after a failed one. The peer may be
+/// lost, which the following monitors handle.
 fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = evidence.own_silence().to_owned();
     let runs = evidence.container_may_run();

@@ -6,7 +6,7 @@ use crate::decide::evidence::{DataDir, Etcd, Evidence};
 use crate::decide::plan::{Effect, Exit, Next, Plan, Request, RunMode};
 use crate::decide::standing::{Standing, classify};
 
-/// Adds two attributes of this node to a plan: whether its etcd leads, and whether its fence agent waits.
+/// Adds to a plan the effects that set two attributes of this node: whether its etcd leads, and whether its fence agent waits.
 ///
 /// A plan that fails changes neither attribute. Pacemaker stops etcd after the failure, and the stop removes both.
 pub(in crate::decide) fn with(plan: Plan, request: Request, evidence: &Evidence) -> Plan {

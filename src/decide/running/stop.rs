@@ -39,8 +39,8 @@ fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
     is_over && !evidence.may_be_launching()
 }
 
-/// Returns this node's etcd if it may leave the member list. It is one of two voters, and the other voter has started, serves and
-/// is not being stopped.
+/// Returns this node's etcd if it may leave the member list. It may if it is one of two voters, and the other voter has started, serves
+/// and is not being stopped.
 fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     let peer = evidence.peer.as_ref()?;

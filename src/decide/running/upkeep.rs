@@ -195,14 +195,14 @@ pub(super) fn remember_voter(
     }))
 }
 
-/// Returns whether this voter of two holds everything that was acknowledged until now. The leader does, and so does a member that
-/// was already one of two voters.
+/// Returns whether this voter of two holds everything that was acknowledged until now. The leader does, and so does a member that was
+/// already one of two voters.
 ///
 /// A new voter may lack writes. The log entry that promotes it (or that removes a third voter) is written some time before it is
-/// applied. In that time, the leader acknowledges writes without the new voter. Once the leader lists the same voters as this
-/// member, the leader has committed these writes. So a voter that has committed as much as the leader lacks nothing.
+/// applied. In that time, the leader acknowledges writes without the new voter. Once the leader lists the same voters as this member,
+/// the leader has committed these writes. So a voter that has committed as much as the leader lacks nothing.
 ///
-/// A third voter that leads may have removed itself. In that case the peer may lack these writes, too.
+/// This is so only if the peer leads. A third voter that leads may have removed itself, and the peer may lack these writes, too.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
     let voted = evidence.remembered_voter().is_some_and(was_one_of_two);
@@ -229,7 +229,7 @@ fn identity_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (published != Some(seen)).then_some(Effect::PublishIdentity(seen))
 }
 
-/// Names this node as the sole voter in the CIB (`standalone_node`) if its etcd is the only voter. Otherwise removes the entry.
+/// Records in the CIB (`standalone_node`) that this node is the sole voter, if its etcd is the only voter. Otherwise removes the entry.
 fn standalone_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let cib = evidence.cib.known()?;
     if etcd.is_learner {
