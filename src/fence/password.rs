@@ -84,8 +84,8 @@ fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     if secret.is_empty() { Err(format!("password_script {program} printed no password")) } else { Ok(secret) }
 }
 
-/// Splits the value of `password_script` at blanks into a program and its arguments. If a file exists that has the whole value as
-/// its name, that file is the program.
+/// Splits the value of `password_script` at blanks into a program and its arguments. If the whole value is the name of a file, that
+/// file is the program.
 fn split(script: &str) -> (&str, Vec<&str>) {
     if Path::new(script).is_file() {
         return (script, Vec::new());

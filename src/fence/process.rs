@@ -89,7 +89,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     Ok(code)
 }
 
-/// Records in `directory` that an action begins which switches a system off. A thread writes the record, so that the action does
+/// Records in `directory` the beginning of an action that switches a system off. A thread writes the record, so that the action does
 /// not wait for the disk.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {

@@ -12,7 +12,7 @@ pub struct Bounds {
     pub operators: bool,
     /// Adds an initial state in which both nodes are blank.
     pub blank: bool,
-    /// Lets a power cut take a machine's disk with it.
+    /// Lets a power cut destroy a machine's disk, too.
     pub disks: bool,
     /// Lets an operator unblock the quorum of a node that boots alone (`pcs quorum unblock`). This does not count as a fault.
     pub unblocks: bool,

@@ -133,7 +133,7 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
 /// The two nodes' members are the only voters, so each of them has what both committed. If this data ends earlier, an operator
 /// has replaced it by older data.
 ///
-/// - If etcd died here, no record shows where its data ended. So even an uncommitted entry counts that only the peer has.
+/// - If etcd died here, no record shows where its data ended. So even an uncommitted entry that only the peer has counts.
 /// - If an operator gave up the entries that only the peer has, the peer's record proves nothing. In that case this node counts a
 ///   fork (forced new cluster) that the peer does not count.
 /// - A fork that this node recorded without an operator is no such case, because the fork begins with this data.

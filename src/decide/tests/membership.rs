@@ -78,8 +78,8 @@ fn a_learner_at_nobodys_address_makes_place_and_a_voter_there_is_not_touched() {
     }
 }
 
-/// Asserts that the agent changes nothing in a cluster of three or more voters, which Raft decides. An operator added the third
-/// one with etcd's own commands.
+/// Asserts that the agent changes nothing in a cluster of three or more voters, because Raft's own majority decides there. An operator
+/// added the third one with etcd's own commands.
 #[test]
 fn more_than_two_voters_are_plain_raft() {
     let many = |leader| etcd(ME, leader, &[ME, PEER, 3], &[]);

@@ -115,8 +115,8 @@ fn restart_no_leave_is_half_of_a_restart() {
     assert!(claims, "the peer waits for our return: {plan:?}");
 }
 
-/// Asserts that a `restart_no_leave` that a ban left set has no effect on the next start. The peer has run standalone since, and
-/// its member list counts.
+/// Asserts that `restart_no_leave` has no effect on the next start if a ban left the attribute set. The peer has run standalone since,
+/// and its member list counts.
 #[test]
 fn a_stale_restart_flag_bypasses_nothing() {
     let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));

@@ -13,7 +13,7 @@ pub(super) type Wrong = String;
 /// able to end without it.
 pub(super) const RETURNS: &str = "the old one is back";
 
-/// Passes each move that can follow `world` to `found`: the move's name, and the next state or the invariant that the move breaks.
+/// Passes to `found` each move that can follow `world`: the move's name, and the next state or the invariant that the move breaks.
 pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Result<World, Wrong>)) {
     for tool in 0..TOOLS {
         tools(world, tool, mutant, &mut found);
@@ -104,7 +104,7 @@ fn locked(world: &World, tool: usize) -> World {
     World { lock: u8::try_from(tool).ok(), ..world.with_tool(tool, |tool| tool.phase = Phase::Locked) }
 }
 
-/// Passes each call of `tool` that an operator can make to `found`, with the next state. A tool that finds the lock taken refuses the
+/// Passes to `found` each call of `tool` that an operator can make, with the next state. A tool that finds the lock taken refuses the
 /// call, and the state does not change.
 fn call(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     for (at, member) in places(world) {

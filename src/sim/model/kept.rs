@@ -6,7 +6,7 @@ pub enum KeptHistory {
     /// The history of the configured primary (`two_histories=primary`). At first the parameters of both nodes keep this one.
     #[default]
     Primarys,
-    /// None, until an operator chooses one.
+    /// No history is kept until an operator chooses one.
     Neither,
     /// The history of the node that is not the configured primary, because this node's parameters name that node as the primary.
     Others,

@@ -8,14 +8,14 @@ use crate::sim::model::{agent, etcd, leading, lone_boot, pacemaker, reach};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
-/// Passes each move that can happen in `world` to `tell`, with the next state or the violation. A decision at a later moment is passed
+/// Passes to `tell` each move that can happen in `world`, with the next state or the violation. A decision at a later moment is passed
 /// only if it differs from those at earlier moments.
 pub fn apply_all(sim: &mut Sim, world: &World, mut tell: impl FnMut(Move, Result<World, Violation>)) {
     let passing = passing(sim, world);
     apply_passing(sim, world, passing, |_, what, result| tell(what, result.copied()));
 }
 
-/// Passes the moves of `world` to `tell` as [`apply_all`] does. In a state that the search only passes through, `passing` is the
+/// Passes to `tell` the moves of `world`, as [`apply_all`] does. In a state that the search only passes through, `passing` is the
 /// unfinished work that restricts the next moves.
 pub(in crate::sim) fn apply_passing(
     sim: &mut Sim,
@@ -44,7 +44,7 @@ pub(in crate::sim) fn apply_passing(
     });
 }
 
-/// Passes each decision of the agent of node `n` in the state `next` to `tell`. The move `what` led from `world` to `next`.
+/// Passes to `tell` each decision of the agent of node `n` in the state `next`. The move `what` led from `world` to `next`.
 fn decide_all(
     sim: &mut Sim,
     world: &World,

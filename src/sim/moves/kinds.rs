@@ -44,7 +44,7 @@ pub enum Move {
     StackBack(usize),
     /// The agent is killed while it starts etcd, but the start continues.
     KillLaunch(usize),
-    /// A start of etcd completes that continued after its agent was killed.
+    /// A start of etcd completes. It has continued although its agent was killed.
     Launched(usize),
     /// The power of a node is cut. After that, its data looks complete, but etcd cannot start from it.
     Damage(usize),

@@ -8,7 +8,7 @@ use crate::sim::model::pacemaker::{self, BEGINNINGS};
 use crate::sim::model::world::{BANNED, Blind, Bmc, Damage, KeptHistory, Lone, Run, Stack, Wanted, World};
 use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
 
-/// Passes every move that may happen in `world` to `tell`, in the order of [`super::kinds::all`]. Of a decision it passes only the
+/// Passes to `tell` every move that may happen in `world`, in the order of [`super::kinds::all`]. Of a decision it passes only the
 /// first moment, which represents the later ones.
 pub(super) fn thinkable(
     bounds: &Bounds,
@@ -90,7 +90,7 @@ pub(super) fn thinkable(
     }
 }
 
-/// Passes the moves that cut or repair a network to `tell_if`. There are two networks: that of the whole cluster, and the connection
+/// Passes to `tell_if` the moves that cut or repair a network. There are two networks: that of the whole cluster, and the connection
 /// between the two etcds.
 fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: impl FnMut(bool, Move)) {
     tell_if(may_fail && world.link, Move::CutLink);
@@ -104,7 +104,7 @@ fn of_the_users(world: &World, n: usize) -> Move {
     if world.lost_to_users[n] { Move::UsersBack(n) } else { Move::CutUsers(n) }
 }
 
-/// Passes three kinds of moves to `tell_if`: those of users, those of the parameters of a node without an action, and those of a boot
+/// Passes to `tell_if` three kinds of moves: those of users, those of the parameters of a node without an action, and those of a boot
 /// without the peer.
 fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
     tell_if(world.lost_to_users[n] || world.faults > 0 && bounds.cuts_users, of_the_users(world, n));
@@ -115,13 +115,13 @@ fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &m
     of_a_lone_boot(bounds, world, n, tell_if);
 }
 
-/// Passes the moves to `tell_if` in which another controller, or an operator with `etcdctl`, changes the members.
+/// Passes to `tell_if` the moves in which another controller, or an operator with `etcdctl`, changes the members.
 fn of_other_controllers(bounds: &Bounds, may: bool, has_learner: bool, tell_if: &mut impl FnMut(bool, Move)) {
     tell_if(may && bounds.others_promote && has_learner, Move::PromoteElsewhere);
     tell_if(may && bounds.others_remove, Move::RemoveElsewhere);
 }
 
-/// Passes the moves to `tell_if` in which a BMC fails or answers again, and the steps of `tandem lone-boot` on node `n`.
+/// Passes to `tell_if` the moves in which a BMC fails or answers again, and the steps of `tandem lone-boot` on node `n`.
 fn of_a_lone_boot(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
     if !bounds.lone_boot {
         return;
@@ -137,7 +137,7 @@ fn of_a_lone_boot(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl F
     tell_if(runs && is_pending, Move::LoneAct(n));
 }
 
-/// Passes the faults of the disk of node `n` to `tell_if`. In one kind, the disk is put back to a length that its log had earlier. In
+/// Passes to `tell_if` the faults of the disk of node `n`. In one kind, the disk is put back to a length that its log had earlier. In
 /// the other kind, the disk becomes a copy of the other node's disk.
 fn put_back(bounds: &Bounds, world: &World, n: usize, mut tell_if: impl FnMut(bool, Move)) {
     if !bounds.puts_back {

@@ -15,7 +15,7 @@ use crate::sim::reduce::symmetry::canonical;
 use crate::sim::store::decided::{Key, key};
 use crate::sim::{Bounds, Sim};
 
-/// Passes every state of a search to `visit`, including those that the search only passes through.
+/// Passes to `visit` every state of a search, including those that the search only passes through.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
     let root = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
     let (mut seen, mut open) = (HashSet::from([root]), vec![root]);

@@ -20,7 +20,7 @@ const DELAYS_IN_A_LONG_ONE: u8 = 2;
 
 type Found<'a> = &'a mut dyn FnMut(Course, String, World);
 
-/// Passes each move that can follow `world` to `found`, with the next state.
+/// Passes to `found` each move that can follow `world`, with the next state.
 pub(super) fn each(world: &World, options: Options, mut found: impl FnMut(Course, String, World)) {
     if world.is_decided() || world.are_both_off() {
         return;
@@ -43,7 +43,7 @@ fn faulty(world: &World) -> Option<World> {
     (world.faults > 0).then(|| World { faults: world.faults - 1, ..*world })
 }
 
-/// Lets a reset of `node` take effect that was sent before.
+/// Lets a reset of `node`, which was sent before, take effect.
 fn power(world: &World, node: usize, found: Found<'_>) {
     if !world.bmcs[node].has_reset {
         return;
@@ -74,8 +74,8 @@ fn network(world: &World, node: usize, found: Found<'_>) {
     }
 }
 
-/// Lets the mark sessions expire that a killed agent of `node` left open on the BMCs. They expire only after the killed agent's reset
-/// has worked, or if it never will.
+/// Expires the mark sessions that a killed agent of `node` left open on the BMCs. They expire only after the killed agent's reset has
+/// worked, or if it never will.
 fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
     if world.bmcs[1 - node].has_reset && options.mutant != Mutant::YoungIsKilled {
         return;

@@ -127,9 +127,9 @@ fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
 /// Returns whether a start has run its etcd and can no longer return to its first decision. It would return only if the peer had a
 /// leader and did not list this node's member (`decide::serve::is_left_out`).
 ///
-/// A peer that lists this member removes it from its list only by a forced new cluster. It forces one only if it does not see that this
-/// start is running. That is possible if it decided on an older observation, if its CIB lags, or if its CIB is not joined with this
-/// node's. No real start has the variables [`DROPPED`]: see [`check_progress`].
+/// A peer that lists this member drops it only by a forced new cluster. The peer forces one only if it does not see that this start is
+/// running: it decided on an older observation, its CIB lags, or its CIB is not joined with this node's. No real start has the
+/// variables [`DROPPED`]: see [`check_progress`].
 fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> bool {
     let (mine, others) = (world.nodes[n].data, world.nodes[1 - n].data);
     let may_be_left_out =

@@ -88,7 +88,7 @@ pub fn boot(world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Starts Pacemaker on a machine. It has not seen its peer in this boot.
+/// Starts Pacemaker on a machine that has not seen its peer in this boot.
 fn come_up(node: &mut Node, n: usize) {
     node.stack = Stack::Up;
     (node.wanted, node.asked) = (Wanted::Running, false);

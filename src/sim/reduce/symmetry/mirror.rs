@@ -36,7 +36,7 @@ fn why(sim: &mut Sim, world: &World) -> Option<Why> {
     first.or_else(|| canonical::names_count(sim, world).then_some(Why::EqualRank))
 }
 
-/// Passes every state that a search keeps to `visit`, together with its successors.
+/// Passes to `visit` every state that a search keeps, together with its successors.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World, &Reached)) {
     let limits = Limits { states: usize::MAX, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
     let mut roots = vec![initial_states::healthy(sim)];
