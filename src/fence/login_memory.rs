@@ -57,8 +57,8 @@ impl Remembered {
         (self.memory.file == Some(file)).then_some(self.memory)
     }
 
-    /// Stores the result of an action that tried the lines of `file` in this `order`. If the result cannot be stored, a later
-    /// action may try a line that the BMC refuses, and this function ignores the failure.
+    /// Stores the result of an action that tried the lines of `file` in this `order`. Ignores a failure to store it. In that case a
+    /// later action may try a line that the BMC refuses.
     pub(super) fn keep(&self, tried: &Tried, file: Option<(Identity, &[usize])>) {
         if *tried == Tried::default() {
             return;

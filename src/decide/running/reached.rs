@@ -60,8 +60,8 @@ pub(super) fn at_the_end(evidence: &Evidence) -> Option<Effect> {
     is_news(evidence, |said| said.is_some_and(is_further)).then_some(Effect::SetReached(seen))
 }
 
-/// Returns whether a position should be published, which `compare` decides from the published one. Returns false if the agent did
-/// not ask for the published one.
+/// Returns whether a position should be published. `compare` decides that from the published position. Returns false if the agent did
+/// not read the published position.
 fn is_news(evidence: &Evidence, compare: impl FnOnce(Option<&Reached>) -> bool) -> bool {
     evidence.cib.known().is_some_and(|cib| match &cib.reached {
         Fact::NotAsked => false,

@@ -262,9 +262,9 @@ fn old_data_does_not_serve_with_a_third_vote() {
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
 }
 
-/// Asserts that a recovery is called off if this node's log, once etcd is stopped, contains the third voter's promotion. It is
-/// unknown whether that entry is committed. Also asserts that the peer starts plainly when it comes back and has to vote, because
-/// otherwise two of three nodes would wait for each other.
+/// Asserts that a recovery is called off if this node's log, once etcd is stopped, contains the third voter's promotion. It is unknown
+/// whether that entry is committed. Also asserts that a node that comes back starts plainly, because otherwise two of three nodes would
+/// wait for each other.
 #[test]
 fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     let three = |me: u64| history(me, &[ME, PEER, THIRD_VOTER], &[]);

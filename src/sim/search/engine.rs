@@ -233,8 +233,8 @@ impl<'a> Worker<'a> {
         self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent, is_free: false, good, overridden }]);
     }
 
-    /// Runs this thread's part of the search. It expands states that are reached with fewer faults first. Among these, it expands
-    /// states that are reached in fewer steps first.
+    /// Runs this thread's part of the search. It first expands the states that are reached with fewer faults. Among these, it first
+    /// expands those that are reached in fewer steps.
     fn run(mut self) -> (Share, Option<String>) {
         for spent in 0..self.share.ahead.len() {
             for depth in 0.. {
