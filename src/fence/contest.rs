@@ -96,11 +96,11 @@ impl Contest {
         }
     }
 
-    /// Gives the other node the preference in the fence race, because this node has no vote. The caller calls this before this
-    /// node opens a mark session (see [`Contest`]).
+    /// Takes the preference in the fence race from this node, because this node has no vote. The caller calls this before this node
+    /// opens a mark session (see [`Contest`]).
     ///
-    /// It also doubles this node's delay. If both nodes call this, neither has the preference, and with equal delays both could
-    /// withdraw and return at the same times.
+    /// It also doubles this node's delay. The other node has no preference either, and with equal delays both nodes could withdraw and
+    /// return at the same times.
     pub(super) fn yield_to_marks(&mut self) {
         self.race = Race::new(false);
         self.delay *= 2;

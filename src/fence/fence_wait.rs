@@ -37,7 +37,8 @@ impl FenceWait {
         Self { name: name.to_owned(), answer, began: Deadline::after(PATIENCE), end: None }
     }
 
-    /// Waits until the attribute is read, and begins the wait for the seconds in it. `left` is the action's remaining time.
+    /// Waits until the attribute is read, and begins the wait, which lasts as many seconds as the attribute has. `left` is the action's
+    /// remaining time.
     ///
     /// Returns true if the attribute shows that this node has no vote. Returns `None` if an earlier call has already returned the
     /// result.

@@ -144,8 +144,8 @@ pub(super) fn of(
     seen.hosts.iter().map(of_host).collect()
 }
 
-/// Returns `notes` without those about a failed monitor that an operator has run by hand. Its options may differ from those of
-/// the fence device.
+/// Returns `notes` without those about a failed monitor that an operator has run by hand. The options of such a run may differ from
+/// those of the fence device.
 pub(super) fn of_the_device(mut notes: Vec<Noted>, under_fencer: bool) -> Vec<Noted> {
     notes.retain(|noted| under_fencer || noted.adds || noted.note.failure.is_none());
     notes

@@ -15,7 +15,7 @@ use crate::os::clock::Deadline;
 use crate::os::secret::Secret;
 use crate::os::{regular_file, wiped};
 
-/// The greatest number of lines that a password file may have as passwords.
+/// The greatest number of passwords in a password file. Each has a line of its own.
 pub const LINES: usize = 2;
 /// The part of a password file that is read, in bytes. It is longer than any password.
 pub(super) const LIMIT: usize = 64 * 1024;

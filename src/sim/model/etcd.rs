@@ -168,7 +168,7 @@ pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     true
 }
 
-/// Appends an entry to the log of node `n`, which leads. If no other vote is needed, it commits the entry at once.
+/// Appends an entry to the log of node `n`, which leads. The entry is committed at once if no answer of the other node is needed.
 pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
@@ -371,7 +371,8 @@ pub(super) fn begin_term(sim: &mut Sim, world: &mut World, n: usize) {
 }
 
 /// Counts acknowledged writes as given up if only the other node holds them, because node `n` continues its own history without them.
-/// The writes in `held`, which `n` itself holds, are not given up, whichever node leads later.
+/// The writes in `held`, which `n` itself holds, are not given up, whichever node leads later. Writes that only `n` holds are given up
+/// only if the other node starts before it could learn that `n` continues.
 fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
     // No data has the writes of a disk that is lost.
     let others = if sim.bounds.disks { u8::MAX } else { world.nodes[1 - n].data.newest(&sim.logs).writes };
