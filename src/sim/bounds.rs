@@ -33,8 +33,8 @@ pub struct Bounds {
     pub acks_before_sync: bool,
     /// The number of counted failed starts after which Pacemaker no longer starts etcd on a node; 0 means no limit.
     ///
-    /// The agent also gives up its claim to run standalone after several failed starts. The model does not count up to that number,
-    /// because any start may have reached it.
+    /// The agent gives up its claim to run standalone after several failed starts. The model does not count these starts: the agent may
+    /// give up the claim in any stop that is half of a restart.
     pub threshold: u8,
     /// Disables the reduction [`super::reduce::dead_variables`]. The search then has more states, and comes to the same verdict.
     pub keeps_dead: bool,
@@ -125,8 +125,8 @@ impl Bounds {
         }
     }
 
-    /// Returns whether the rules of this search read the nodes' names. If both nodes may be blank, the node with the first name begins
-    /// a new cluster. If a primary is configured, a parameter names it.
+    /// Returns whether the rules of this search read the nodes' names. They do if both nodes may be blank, because the node with the
+    /// first name then begins a new cluster. They also do if a primary is configured, because a parameter names it.
     pub fn names_nodes(&self) -> bool {
         self.blank || self.primary.is_some()
     }

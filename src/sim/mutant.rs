@@ -259,7 +259,7 @@ fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) ->
     }
 }
 
-/// Returns whether a sole voter's start waits next to an active peer. The peer has no claim to run standalone, does not serve, and has
+/// Returns whether a sole voter's start waits next to an active peer that has no claim to run standalone, does not serve, and has
 /// recorded no more forced new clusters than the sole voter.
 fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Progress, plan: &Plan) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };

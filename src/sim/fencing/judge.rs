@@ -52,7 +52,7 @@ impl Judge {
         by_quorum.max(by_tie) + self.timing.window + SLACK
     }
 
-    /// Asserts that the deadline up to which machine `at`'s agent lets its watchdog be fed is not too late.
+    /// Asserts that the agent of machine `at` does not let its watchdog be fed up to a deadline that is too late.
     pub(super) fn deadline(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let (given, bound) = (machines[at].deadline, self.bound(now, machines, at));
         if given > bound.max(now) {
@@ -111,8 +111,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns the time for which lost datagrams may hide a quorum from a machine. It is 0 without loss, and if all machines answer and
-    /// no link is cut.
+    /// Returns the time for which lost datagrams may hide a quorum from a machine. It is 0 if no datagrams are lost, or if all machines
+    /// answer and no link is cut.
     fn spare(&self, machines: &[Machine]) -> Duration {
         let is_whole =
             self.loss == 0 || machines.iter().all(Machine::answers) && self.cut.iter().flatten().all(Option::is_none);

@@ -87,8 +87,7 @@ fn runs(sim: &Sim, world: &World, n: usize) -> bool {
     sim.bounds.lone_boot && node.on && node.stack == Stack::Up && !node.quorum
 }
 
-/// Ends the wait of `tandem lone-boot` on node `n`, for which the peer must have been off. Returns false if the process is not in this
-/// wait.
+/// Ends the wait of `tandem lone-boot` on node `n`, in which the peer has to be off. Returns false if the process is not in this wait.
 pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bool {
     let waits = |plan: &Plan| matches!(plan.because, Reason::LoneBoot { step: LoneBootStep::Waits { .. }, .. });
     let is_over = runs(sim, world, n) && world.lone[n] == Lone::Looks && waits(&plan(sim, world, n));

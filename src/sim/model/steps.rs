@@ -102,7 +102,7 @@ pub enum EffectStep {
     /// Lets the vote proxy cast the vote of a member that is off. The vote proxy acknowledges the leader's entries until
     /// [`Self::VoteProxyRemoves`] is done.
     VoteProxyVotes,
-    /// Lets the leader remove the member with the vote that the vote proxy cast.
+    /// Lets the leader remove the dead member, after the vote proxy has cast that member's vote.
     VoteProxyRemoves,
     SettleConfig,
     /// Resets Pacemaker's count of failed starts, so that Pacemaker does not ban the resource from the node.

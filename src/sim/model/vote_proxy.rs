@@ -21,7 +21,8 @@ pub(in crate::sim) fn leave_to_itself(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].lingers |= sim.is_stood_in_for(world, n) && world.nodes[n].etcd == Run::Leader;
 }
 
-/// Lets the leader on node `n` remove the member with the vote that the vote proxy cast. Does nothing if the leader has stepped down.
+/// Lets the leader on node `n` remove the dead member, after the vote proxy has cast that member's vote. Does nothing if the leader has
+/// stepped down.
 pub(super) fn remove_the_dead(sim: &mut Sim, world: &mut World, n: usize) {
     let (mid, conf) = (world.nodes[n].data.mid, applied(sim, world, n));
     let dead = (1..16).find(|other| *other != mid && conf.votes(*other));

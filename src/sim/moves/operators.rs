@@ -112,7 +112,7 @@ pub(super) fn promote(sim: &mut Sim, world: &mut World) -> bool {
     *world != before
 }
 
-/// Removes the voter that does not lead with `etcdctl member remove`. At first, only the leader's log has the removal.
+/// With `etcdctl member remove`, removes the voter that does not lead. At first, only the leader's log has the removal.
 pub(super) fn remove(sim: &mut Sim, world: &mut World) -> bool {
     let Some(leader) = etcd::leader(world) else { return false };
     let follower = world.nodes[1 - leader].data.mid;
