@@ -11,8 +11,8 @@ use crate::decide::reason::Reason;
 use crate::decide::standing::{database_is_ahead, position};
 use crate::decide::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
-/// Announces in the durable note and in the CIB that this node will run standalone. This node's etcd does so only after both are
-/// written.
+/// Announces in the durable note and in the CIB that this node will run standalone. This node's etcd runs standalone only after both
+/// are written.
 pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
         return evidence.refuse(refusal);

@@ -119,8 +119,8 @@ pub(in crate::decide) fn settled_config(evidence: &Evidence) -> Option<Effect> {
     forces.then_some(Effect::SettleConfig)
 }
 
-/// Deletes an operator's confirmation once this node serves, because it was given for a node that could not continue. A later
-/// failure must not find it, because the data will have changed by that time. While this node is a learner, only a start deletes
+/// Deletes an operator's confirmation once this node serves, because the confirmation was given for a node that could not continue. A
+/// later failure must not find it, because the data will have changed by that time. While this node is a learner, only a start deletes
 /// it.
 fn used_word(evidence: &Evidence) -> Option<Effect> {
     evidence.confirmation.known().map(|_| Effect::ConsumeConfirmation)

@@ -143,8 +143,8 @@ fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) 
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// Waits for a CIB that answers, because it shows this node's claim to run standalone, and requests of other programs to this
-/// start. No monitor clears such a request later (`others::runs`), so the start reads the CIB repeatedly as long as it has time.
+/// Waits until the CIB answers. The CIB shows this node's claim to run standalone, and the requests of other programs to this start. No
+/// monitor clears such a request later (`others::runs`), so the start reads the CIB repeatedly as long as it has time.
 fn await_the_cib(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Option<Plan> {
     (evidence.cib.known().is_none() && has_time(evidence)).then(|| {
         let effects = settled_config(evidence).into_iter().collect();

@@ -52,7 +52,7 @@ impl Judge {
         by_quorum.max(by_tie) + self.timing.window + SLACK
     }
 
-    /// Asserts that the agent of machine `at` does not let its watchdog be fed up to a deadline that is too late.
+    /// Asserts that the agent of machine `at` has set no later deadline for the feeding of its watchdog than [`Self::bound`] allows.
     pub(super) fn deadline(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let (given, bound) = (machines[at].deadline, self.bound(now, machines, at));
         if given > bound.max(now) {

@@ -8,6 +8,6 @@ pub enum KeptHistory {
     Primarys,
     /// No history is kept until an operator chooses one.
     Neither,
-    /// The history of the node that is not the configured primary, because this node's parameters name that node as the primary.
+    /// The history of the node that is not the primary in `Bounds::primary`. Parameters with this value name that node as the primary.
     Others,
 }

@@ -282,8 +282,8 @@ pub struct Node {
     /// True if Pacemaker has promoted this node's instance of a promotable clone.
     pub promoted: bool,
     pub blind: Blind,
-    /// True if etcd has had a leader since its agent published that it will run standalone. In a real etcd the term would show this. It
-    /// counts only until the CIB shows that record to the agent.
+    /// True if etcd has had a leader since its agent published that it will run standalone. In a real etcd the term would show this.
+    /// This field counts only until the CIB shows that record to the agent.
     pub led: bool,
     /// True if etcd leads by the vote of a vote proxy that has since given up. Such a leader acknowledges nothing, and has not yet noticed
     /// that it has no follower.

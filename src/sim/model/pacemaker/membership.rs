@@ -104,8 +104,8 @@ pub fn notice(world: &mut World) -> bool {
     true
 }
 
-/// Records, once the agent of node `n` has its peer's record, that `n` knows that the peer continues a history of its own. The peer
-/// does so by an operator's decision or by a parameter.
+/// Records that node `n` knows that its peer continues a history of its own, once the agent of `n` has the peer's record. The peer does
+/// so by an operator's decision or by a parameter.
 pub fn hear(world: &mut World, n: usize) {
     if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
         world.unheard &= !(1 << n);
