@@ -11,14 +11,15 @@ use crate::os::output::{complain, say};
 /// A program inside the binary.
 struct Applet {
     name: &'static str,
-    /// The name of what it replaces, where it stands in that one's place.
+    /// The name of another program in whose place the applet can be installed. Under that name the binary runs the applet.
     replaces: Option<&'static str>,
     summary: &'static str,
-    /// Gets the arguments after the applet's name; answers the process' exit code.
+    /// The applet's main function. It gets the arguments after the applet's name, and returns the exit code of the process.
     run: fn(&[OsString]) -> u8,
 }
 
-/// The binary's own name; as `argv[0]` it is a program too, but its first argument may name another one.
+/// The binary's own name. Under this name the binary runs the operator's command, unless the first argument is the name of another
+/// applet.
 const OWN_NAME: &str = "tandem";
 
 const APPLETS: &[Applet] = &[
@@ -61,7 +62,7 @@ const APPLETS: &[Applet] = &[
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];
 
-/// Runs the program that `args` (with the program's name first) ask for.
+/// Runs the applet that `args` selects. The first of `args` is the name under which the binary was started.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     keep_memory_private();
     let mut args = args.into_iter();
@@ -71,21 +72,22 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(dispatch(&base_name, rest))
 }
 
-/// The name of a program: the last part of its path. One that says little by itself counts in a directory of ours alone.
+/// Returns the last part of a program's path. In a directory called `tandem`, the name `alert` means `tandem-alert`.
 fn name_of(path: &Path) -> String {
     let last = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_ours = path.parent().is_some_and(|directory| directory.ends_with(OWN_NAME));
     if is_ours && last == "alert" { "tandem-alert".to_owned() } else { last }
 }
 
-/// No core dump: passwords and private keys pass through this memory. Programs that are started from here are not
-/// concerned. Where the kernel refuses, the work goes on all the same.
+/// Forbids core dumps of this process, because passwords and private keys are in its memory. Programs that it starts may dump core. If
+/// the kernel refuses, the process continues without this protection.
 fn keep_memory_private() {
     let _ = nix::sys::prctl::set_dumpable(false);
 }
 
-/// What a program makes is for its own user; a wider mode is set where it is wanted. What the operator's command starts, such as
-/// pcs, makes files that others read, and none that others write.
+/// Sets the umask so that only this process's user may use the files that the process creates. Code that needs a wider mode sets it
+/// explicitly. For the operator's command, the umask forbids other users only to write. The programs that this command starts, such as
+/// pcs, create files that other users have to read.
 fn keep_files_private(applet: &Applet) {
     let most = Mode::from_bits_truncate(0o077);
     let usual = umask(most);

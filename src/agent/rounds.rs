@@ -236,8 +236,8 @@ mod tests {
         Rounds { context, request, progress: Progress::default(), failures: 0, watch }
     }
 
-    /// Asserts that only a monitor resets the count of actions that left a recovery to the next action. A notification must not reset the
-    /// count, because it may come between two monitors of the same recovery.
+    /// Asserts that only a monitor resets the count of consecutive actions that postponed a recovery to the next action. A notification
+    /// must not reset the count, because it may come between two monitors of the same recovery.
     #[test]
     fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
         let dir = tempfile::tempdir().unwrap();

@@ -117,8 +117,7 @@ impl Question {
 struct Kept {
     #[serde(default)]
     questions: BTreeMap<Question, Outcomes>,
-    /// The number of consecutive actions that left a recovery to the next action, because their remaining time was too short for the
-    /// recovery.
+    /// The number of consecutive actions that had too little time left for a recovery, and postponed it to the next action.
     #[serde(default)]
     postponed: u64,
 }
@@ -261,12 +260,12 @@ impl Pace {
         needed + kept.of(Question::Podman).slowest()
     }
 
-    /// Returns the number of consecutive actions that left a recovery to the next action.
+    /// Returns the number of consecutive actions that had too little time left for a recovery, and postponed it to the next action.
     pub fn postponed(&self) -> u64 {
         self.kept().postponed
     }
 
-    /// Records whether this action leaves a recovery to the next action.
+    /// Records whether this action postpones a recovery to the next action, because it has too little time left.
     pub fn note_postponed(&self, is_postponed: bool) {
         let mut kept = self.kept();
         let before = std::mem::take(&mut kept.postponed);

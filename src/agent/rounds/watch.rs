@@ -62,7 +62,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts the action if it left a recovery to the next action. `because` is the reason of the action's last plan.
+    /// Counts the action if it postponed a recovery to the next action, because it had too little time left. `because` is the reason of
+    /// the action's last plan.
     pub(super) fn answered(&self, because: &Reason) {
         isolated("postponed", || self.count_postponed(because));
     }
@@ -93,8 +94,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts consecutive actions that left a recovery to the next action. Only a monitor that does not do so resets the count, because
-    /// other requests may have nothing to do with a recovery.
+    /// Counts consecutive actions that postponed a recovery to the next action, because they had too little time left. Only a monitor
+    /// that postpones nothing resets the count, because other requests may have nothing to do with a recovery.
     fn count_postponed(&self, because: &Reason) {
         let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
         if is_postponed || self.request == Request::Monitor {

@@ -107,7 +107,8 @@ mod tests {
             state_file::memory_path(self.dir.path(), "etcd")
         }
 
-        /// Runs a stop with a wrong parameter, in a transition that starts the nodes `start` afterwards.
+        /// Runs a stop with an invalid parameter. `start` names the node on which the same transition starts the resource afterwards. It
+        /// is empty if the transition starts none.
         fn stop(&self, start: &str) {
             let place = self.dir.path().display().to_string();
             let pairs = [
@@ -172,8 +173,8 @@ mod tests {
         }
     }
 
-    /// Asserts that a stop succeeds although a file or the CIB cannot be read or written, because etcd has ended. The failures are in the
-    /// log.
+    /// Asserts what a stop withdraws if an access fails. If the CIB or the agent's memory file cannot be read, it withdraws nothing. If
+    /// only the CIB cannot be written, it still removes the claim from the memory file.
     #[test]
     fn what_cannot_be_read_or_written_changes_no_stop() {
         let node = Node::with("<cib");

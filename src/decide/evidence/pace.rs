@@ -12,7 +12,7 @@ pub struct Pace {
     /// boot.
     #[serde(default)]
     pub launch_ms: u64,
-    /// Number of consecutive actions that had too little time for a recovery, and left the recovery to the next action.
+    /// Number of consecutive actions that had too little time left for a recovery, and postponed it to the next action.
     #[serde(default)]
     pub postponed: u64,
     /// Number of consecutive observations, including this one, in which this node's etcd accepted a connection but did not answer

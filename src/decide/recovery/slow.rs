@@ -10,8 +10,8 @@ use crate::decide::timing::{
 
 /// Least number of observations in a wait. With fewer, a slow machine would not see what it waits for.
 const LOOKS_AT_LEAST: u64 = 3;
-/// Number of consecutive actions that may leave a recovery to the next one. The notification after fencing may be the second of them, and
-/// has twice a monitor's time. If that is not enough either, only a start has the time to restart etcd.
+/// Greatest number of consecutive actions that may postpone a recovery to the next action. The notification after fencing may be the
+/// second of them, and has twice a monitor's time. If that is not enough either, only a start has the time to restart etcd.
 const POSTPONED_AT_MOST: u64 = 3;
 
 /// Returns the wait `ms`, or a longer one on a machine so slow that it would have too few observations in that time.
@@ -92,8 +92,9 @@ fn stop_and_launch_ms(evidence: &Evidence) -> u64 {
     }
 }
 
-/// Leaves a recovery, and etcd as it is, to the next monitor, which has its whole time a few seconds later. If several monitors lacked the
-/// time, the action fails: then a stop and a start follow, and a start has enough time.
+/// Postpones a recovery to the next monitor, which has its whole time a few seconds later. Until then, etcd stays as it is. If
+/// [`POSTPONED_AT_MOST`] actions have postponed the recovery already, fails the action. Pacemaker then stops and starts etcd, and a start
+/// has enough time.
 pub(super) fn go_on_later(evidence: &Evidence) -> Plan {
     if evidence.pace.postponed >= POSTPONED_AT_MOST {
         let needed_ms = stop_and_launch_ms(evidence).max(STOP_AND_LAUNCH_NEED_MS);
