@@ -23,7 +23,7 @@ use crate::os::clock::Deadline;
 /// The greatest time from the end of an action to the end of the agent's process.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
-/// The interval at which the agent sends a request in its fence-race session, so that no BMC closes it as idle.
+/// The interval at which the agent sends a request in its mark sessions (see [`Site`]), so that no BMC closes them as idle.
 const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
 /// The least time that the agent needs for a reset and for proving the system off. If less is left, the fence race fails the
@@ -39,8 +39,8 @@ pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
 /// The time limit for the BMC's answer to a request that opens a session. Without that answer, the agent does not know the
 /// session and cannot close it.
 pub(super) const LATE: Duration = Duration::from_secs(8);
-/// The time for which the agent waits at the end of an action. In this time BMCs may answer late, and the agent deletes its
-/// fence-race sessions.
+/// The time for which the agent waits at the end of an action. In this time BMCs may answer late, and the agent deletes its mark sessions
+/// (see [`Site`]).
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// The execution of a fence race, in which the agents of two nodes compete for the right to reset the other node. Each agent
@@ -53,12 +53,12 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
-    /// The deadline of the agent's next request in its fence-race sessions. The requests keep the BMCs from closing these
+    /// The deadline of the agent's next request in its mark sessions (see [`Site`]). The requests keep the BMCs from closing these
     /// sessions as idle.
     touched: Deadline,
     /// True once the agent has seen a session by which the other node's agent announces a reset.
     has_met: bool,
-    /// True from the proof that the target is off until the fence-race sessions on its BMC are deleted.
+    /// True from the proof that the target is off until the mark sessions (see [`Site`]) on its BMC are deleted.
     is_untidy: bool,
     /// The text that was logged last. The agent reads the BMCs' lists every half second, and logs only a text that differs from
     /// the last one.
@@ -189,7 +189,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Sends a request in each fence-race session every [`TOUCH`], so that no BMC closes the session as idle.
+    /// Sends a request in each mark session (see [`Site`]) every [`TOUCH`], so that no BMC closes the session as idle.
     pub(super) fn touch(&mut self) {
         if self.touched.elapsed() < TOUCH || (!self.handle.keeps_marks() && self.is_won) {
             return;
@@ -228,7 +228,7 @@ impl Contest {
         Failure::new(FailureKind::Refused, text)
     }
 
-    /// Records that the agent is about to send a reset. From now on, this agent's fence-race sessions stay open until
+    /// Records that the agent is about to send a reset. From now on, this agent's mark sessions (see [`Site`]) stay open until
     /// [`Self::has_settled`]. Returns whether an earlier reset is still in progress.
     pub(super) fn sends(&self) -> Result<bool, Failure> {
         self.handle.begin_reset()
@@ -239,8 +239,8 @@ impl Contest {
         self.handle.settle_reset();
     }
 
-    /// Begins to delete the fence-race sessions on this node's BMC, because the target is proven off. The other node's agent no longer
-    /// runs, so neither agent needs them.
+    /// Begins to delete the mark sessions (see [`Site`]) on this node's BMC, because the target is proven off. The other node's agent no
+    /// longer runs, so neither agent needs them.
     pub(super) fn begin_tidying(&mut self) {
         if self.is_won {
             self.is_untidy = true;
@@ -248,7 +248,7 @@ impl Contest {
         }
     }
 
-    /// Deletes the fence-race sessions on the target's BMC within `pause`. Before that, waits until this node's BMC has shown
+    /// Deletes the mark sessions (see [`Site`]) on the target's BMC within `pause`. Before that, waits until this node's BMC has shown
     /// whether the other node left a session there.
     pub(super) fn tidy_in_pause(&mut self, pause: Deadline) {
         if self.is_untidy && !pause.has_passed() {
@@ -273,7 +273,7 @@ impl Contest {
         });
     }
 
-    /// Deletes this agent's fence-race sessions at the end of the action. Keeps them if a reset is still in progress.
+    /// Deletes this agent's mark sessions (see [`Site`]) at the end of the action. Keeps them if a reset is still in progress.
     pub(super) fn end(&mut self) {
         if self.handle.keeps_marks() {
             log::warn!(
@@ -296,7 +296,7 @@ impl Contest {
         }
     }
 
-    /// Deletes this agent's fence-race sessions, and returns once both BMCs have answered. Fails if a BMC does not answer in
+    /// Deletes this agent's mark sessions (see [`Site`]), and returns once both BMCs have answered. Fails if a BMC does not answer in
     /// time.
     fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();

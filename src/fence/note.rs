@@ -40,7 +40,8 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub note: BmcNote,
-    /// True if the BMC had the system. In that case the system's path identifies the system in the note.
+    /// True if the BMC has returned the system, so that the note contains the system's path. If false, the agent searches the earlier
+    /// notes for one about the same system, by its UUID or its name.
     found: bool,
     /// True if the note is about a power action. Such a note adds the action's result to the facts that the last monitor
     /// recorded.

@@ -10,14 +10,16 @@ use crate::adapters::https::address::Address;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// The directory of the files that record when this node first saw the other node's fence-race sessions. A reboot empties it.
+/// The directory of the files that record when this node first saw each of the other node's mark sessions (see
+/// [`Site`](super::race::Site)). A reboot empties the directory.
 const DIR: &str = "/run";
 
-/// The time that replaces the first sighting of a fence-race session once the session's agent is known to have ended. It makes
-/// the session older than any limit.
+/// The time that replaces the first sighting of a mark session (see [`Site`](super::race::Site)) once the agent that opened it is known
+/// to have ended. It makes the session older than any limit.
 const EVER: u64 = 0;
 
-/// A fence-race session on a BMC, and the time at which this node first saw it, in nanoseconds since the machine booted.
+/// A mark session on a BMC (see [`Site`](super::race::Site)), and the time at which this node first saw it, in nanoseconds since the
+/// machine booted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sighting {
     mark: String,
@@ -30,7 +32,8 @@ struct Seen {
     marks: Vec<Sighting>,
 }
 
-/// The other node's fence-race sessions that this node has seen on one BMC. A file stores them for the agent's next runs.
+/// The other node's mark sessions (see [`Site`](super::race::Site)) that this node has seen on one BMC. A file stores them for the
+/// agent's next runs.
 #[derive(Clone, Debug)]
 pub(super) struct Sightings {
     path: PathBuf,
@@ -38,7 +41,7 @@ pub(super) struct Sightings {
 }
 
 impl Sightings {
-    /// Reads from a file when this node first saw the fence-race sessions on the BMC at `address`.
+    /// Reads from a file when this node first saw each mark session (see [`Site`](super::race::Site)) on the BMC at `address`.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }
@@ -51,8 +54,8 @@ impl Sightings {
         Self { path, seen }
     }
 
-    /// Stores `marks`, which are the other node's fence-race sessions in the BMC's present list. Drops all other sessions from
-    /// the file. Returns for each of `marks` how long ago this node first saw it.
+    /// Stores `marks`, the other node's mark sessions (see [`Site`](super::race::Site)) in the BMC's present list. Drops all other
+    /// sessions from the file. Returns for each of `marks` how long ago this node first saw it.
     pub(super) fn note(&mut self, marks: &[&str]) -> Vec<Duration> {
         let now = clock::boot_nanoseconds();
         let mut next = Seen::default();
@@ -66,7 +69,8 @@ impl Sightings {
         self.seen.marks.iter().map(|sighting| age(sighting.first)).collect()
     }
 
-    /// Records for all stored fence-race sessions that the agents that opened them have ended, because their node is proven off.
+    /// Records that the agents that opened the stored mark sessions (see [`Site`](super::race::Site)) have ended, because their node is
+    /// proven off.
     pub(super) fn condemn(&mut self) {
         let mut next = self.seen.clone();
         next.marks.iter_mut().for_each(|sighting| sighting.first = EVER);

@@ -65,7 +65,7 @@ impl Actor<'_> {
         self.deadline.sleep(left(self.deadline));
     }
 
-    /// Deletes this agent's fence-race sessions on both BMCs, whether the action succeeded or failed.
+    /// Deletes this agent's mark sessions (see [`Site`](crate::fence::race::Site)) on both BMCs, whether the action succeeded or failed.
     pub(super) fn end_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.end();

@@ -33,14 +33,14 @@ pub(super) struct Board {
     unconnected: Option<Failure>,
     /// The outcome of the last step on this BMC; `None` once it is reported.
     event: Option<RaceEvent>,
-    /// The path of the other node's fence-race session in the BMC's last list of sessions; `None` if the list had none.
+    /// The path of the other node's mark session (see [`Site`]) in the BMC's last list of sessions; `None` if the list had none.
     rival: Option<String>,
-    /// The reason why this BMC's list does not show this agent's fence-race session; `None` if the list shows it.
+    /// The reason why this BMC's list does not show this agent's mark session (see [`Site`]); `None` if the list shows it.
     why: Option<String>,
-    /// True if the last search on this BMC found fence-race sessions of the other node. `None` if the list could not be read, or
+    /// True if the last search on this BMC found mark sessions (see [`Site`]) of the other node. `None` if the list could not be read, or
     /// did not contain this node's own session.
     swept: Option<bool>,
-    /// The list of sessions from the last search for the other node's fence-race sessions.
+    /// The list of sessions from the last search for the other node's mark sessions (see [`Site`]).
     left: Marks,
 }
 
@@ -134,9 +134,9 @@ impl Board {
         self.wrong.is_none()
     }
 
-    /// Searches for fence-race sessions that the other node has left, because that node is proven off. After its next boot, its
-    /// agent would have to wait until these sessions end. Does not search the BMC of a third machine, because the sessions there
-    /// belong to other nodes.
+    /// Searches for mark sessions (see [`Site`]) that the other node has left, because that node is proven off. After its next boot, its
+    /// agent would have to wait until these sessions end. Does not search the BMC of a third machine, because the sessions there belong
+    /// to other nodes.
     pub(super) fn look_for_rivals(&mut self) {
         self.sightings.condemn();
         let marks = if self.marks.is_up() && self.wrong.is_none() { self.marks.read().ok() } else { None };
@@ -146,7 +146,7 @@ impl Board {
         self.left = marks.unwrap_or_default();
     }
 
-    /// Deletes the sessions that [`Self::look_for_rivals`] has found, and this agent's own fence-race session.
+    /// Deletes the sessions that [`Self::look_for_rivals`] has found, and this agent's own mark session (see [`Site`]).
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.left);
         for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
@@ -173,11 +173,11 @@ impl Board {
 pub(super) struct Report {
     /// The outcome of the step; `None` if the fence race does not need it.
     pub(super) event: Option<RaceEvent>,
-    /// The path of the other node's fence-race session in the BMC's last list of sessions; `None` if the list had none.
+    /// The path of the other node's mark session (see [`Site`]) in the BMC's last list of sessions; `None` if the list had none.
     pub(super) rival: Option<String>,
-    /// The reason why the BMC's list does not show this agent's fence-race session; `None` if the list shows it.
+    /// The reason why the BMC's list does not show this agent's mark session (see [`Site`]); `None` if the list shows it.
     pub(super) why: Option<String>,
-    /// True if the list showed no fence-race session of the other node when this agent read it after that node was proven off.
+    /// True if the list showed no mark session (see [`Site`]) of the other node when this agent read it after that node was proven off.
     pub(super) is_clean: bool,
 }
 

@@ -25,11 +25,11 @@ const CHASSIS_QUESTIONS: usize = 3;
 
 /// The value of a report of Off as evidence that the system is off.
 pub(super) enum Word {
-    /// The next report of Off can confirm this one.
+    /// A second report of Off proves that the system is off.
     Good,
-    /// A report of Off can confirm this one if it comes at the time in the field or later.
+    /// A second report of Off proves that the system is off if it comes at the time in the field or later.
     GoodFrom(Duration),
-    /// The next report of Off can confirm this one, unless the chassis reports On. The BMC did not accept the last reset,
+    /// A second report of Off proves that the system is off, unless the chassis reports On. The BMC did not accept the last reset,
     /// possibly because the system is off.
     Unaccepted,
     /// The report has no value as evidence. No reset precedes it, the BMC postponed the reset, or its answer to the reset was
