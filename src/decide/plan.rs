@@ -244,9 +244,9 @@ pub enum Effect {
     /// lone-boot` performs this effect, [`Effect::HoldPeerOff`] and [`Effect::CancelWaitForAll`], because they need the peer's
     /// BMC, which the agent never asks.
     AnnounceLoneBoot(NodeName),
-    /// Asks the peer's BMC for the power state once more. Fails unless the BMC reports Off and controls the machine that was
-    /// found before. Then makes the fencer hold the peer off (`stonith_admin --fence`), with at most one `ForceOff` and without
-    /// any `On`.
+    /// Asks the peer's BMC for the power state once more. Fails unless the BMC reports Off and controls the machine that was found
+    /// before. Then has the fencer fence the peer (`stonith_admin --fence`), so that it stays off. The fencer sends at most one
+    /// `ForceOff`, and no `On`.
     HoldPeerOff(NodeName),
     /// Makes Corosync stop waiting for its absent members (`quorum.cancel_wait_for_all`).
     CancelWaitForAll,

@@ -72,7 +72,7 @@
 //! | nor does a learner's | `learners-data-boots-alone` |
 //! | nor does a node with a peer that is not Off | `on-is-off`, `silence-is-off` |
 //! | by its own BMC | `anothers-off-counts` |
-//! | at the moment when it is held off | `one-look-is-enough` |
+//! | at the moment when the fencer fences it | `one-look-is-enough` |
 //! | nor data that lacks what the CIB shows | `known-fork-ignored`, `redundant-ignored` |
 //! | nor data with a removal of the peer that only one log has | `uncommitted-removal-counts` |
 //! | nor data of a release that acknowledges before it syncs | with such a release a sole voter loses writes without it: `what_breaks_one_rule_alone_is_refused_by_that_rule` |

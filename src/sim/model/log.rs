@@ -172,7 +172,8 @@ pub struct Data {
     /// The number of entries that this member's disk shows as committed. If the process is killed, it forgets that further entries are
     /// committed.
     pub durable: u8,
-    /// The number of entries that were merged into the first one (see [`fold`]). It is 0 in the states that a search keeps.
+    /// The number of entries that were merged into the first one (see [`fold`]). It is 0 in the states that a search stores, because
+    /// their packed form omits it.
     pub folded: u16,
 }
 

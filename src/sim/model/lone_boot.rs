@@ -87,7 +87,8 @@ fn runs(sim: &Sim, world: &World, n: usize) -> bool {
     sim.bounds.lone_boot && node.on && node.stack == Stack::Up && !node.quorum
 }
 
-/// Ends the wait of `tandem lone-boot` on node `n`, in which the peer has to be off. Returns false if the process is not in this wait.
+/// Lets so much time pass that `tandem lone-boot` on node `n` no longer has to wait, because the peer has been off for long enough.
+/// Returns false if the process is not in this wait.
 pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bool {
     let waits = |plan: &Plan| matches!(plan.because, Reason::LoneBoot { step: LoneBootStep::Waits { .. }, .. });
     let is_over = runs(sim, world, n) && world.lone[n] == Lone::Looks && waits(&plan(sim, world, n));
@@ -131,8 +132,9 @@ pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool
     Ok(true)
 }
 
-/// Asks the peer's BMC once more, and holds the peer off if the BMC reports Off. If the peer was switched on since the decision, it
-/// stays on. In that case the wait in which it has to be off begins again.
+/// Asks the peer's BMC once more. If it reports Off, has the fencer fence the peer, so that the peer stays off. If not, for example
+/// because the peer was switched on after the decision, changes nothing. The node then waits again until the peer has been off for long
+/// enough.
 fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let bmc = evidence(sim, world, n).lone_boot.and_then(|lone_boot| lone_boot.peer_bmc.known().cloned());
     let is_off = |bmc: PeerBmc| matches!(bmc.power, Power::Off { .. }) && bmc.found == bmc.by_device;
@@ -163,8 +165,8 @@ fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation>
     Ok(())
 }
 
-/// Restarts the wait in which a peer has to be off, unless the BMC still reports Off. An effect that was already decided on still
-/// happens, unless the machine or its Pacemaker is gone.
+/// On each node, lets `tandem lone-boot` measure anew how long the peer has been off, unless the peer's BMC still reports Off. An effect
+/// that was already decided on still happens, unless the node or its Pacemaker is gone.
 pub(in crate::sim) fn settle(sim: &Sim, world: &mut World) {
     if !sim.bounds.lone_boot {
         return;

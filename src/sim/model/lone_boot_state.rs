@@ -24,7 +24,7 @@ pub enum Lone {
     /// The peer has been off for so long that the process may act.
     OffForLong,
     Announced,
-    /// The process has decided to hold the peer off, and has yet to do so.
+    /// The process has decided to have the fencer fence the peer, so that the peer stays off. It has yet to do so.
     Holds,
     HeldOff,
     /// The process has decided to end Corosync's wait for the peer, and has yet to do so.

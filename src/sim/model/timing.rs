@@ -26,7 +26,7 @@ impl When {
     }
 }
 
-/// The time from the last moment of an action to its time-out, in milliseconds.
+/// The time that an action has left when the model lets the agent decide in it for the last time, in milliseconds.
 const LAST_MS: u64 = 1_000;
 /// A number of milliseconds that is longer than any action's time-out.
 const END_MS: u64 = 3_600_000;

@@ -317,7 +317,8 @@ fn notify(vars: Vars) -> Notify {
     }
 }
 
-/// Returns the ids of the running member, as the node has published them with its record. `None` if etcd does not answer.
+/// Returns the cluster id and member id of the running etcd; `None` if etcd does not answer. The model uses them as the ids that the node
+/// has published.
 fn identity(own: Heard) -> Option<Identity> {
     match own {
         Heard::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),

@@ -192,8 +192,8 @@ fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, 
     })
 }
 
-/// Lets Pacemaker on node `n` fence its peer. Asserts that fencing after an operator's confirmation does not hit a serving leader,
-/// unless the operator named the peer as a node that is on.
+/// Lets Pacemaker on node `n` fence its peer. Asserts that fencing after `tandem confirm-recovery` does not hit a serving leader, unless
+/// the operator named the peer in the option `--node-is-on`.
 fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let serves = world.nodes[1 - n].etcd.is_led();
     let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });

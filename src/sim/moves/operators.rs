@@ -27,8 +27,8 @@ pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bo
 
 /// Lets an operator call `tandem confirm-recovery` on node `n`, after which its Pacemaker may act without the peer.
 ///
-/// The command asks the peer's BMC if Pacemaker does not see the peer and has no confirmation that it is off. If the BMC reports On,
-/// the command refuses, unless the operator names the peer as a node that is on.
+/// The command asks the peer's BMC if Pacemaker does not see the peer and has no confirmation that it is off. If the BMC reports On, the
+/// command refuses, unless the operator names the peer in the option `--node-is-on`.
 pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool, node_is_on: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;

@@ -33,7 +33,7 @@ impl Passing {
     }
 }
 
-/// Returns the unfinished work in `world`; `None` in a state that a search keeps.
+/// Returns the unfinished work in `world`; `None` if a search keeps this state and does not only pass through it.
 pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     if sim.bounds.fine {
         return None;

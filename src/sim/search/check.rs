@@ -42,7 +42,8 @@ pub struct Outcome {
     pub cut_short: Option<String>,
 }
 
-/// The moves from a kept state of the search, or from its mirror image, to the next kept state.
+/// The moves from one state of the search, or from its mirror image, to the next one. States with unfinished work (see
+/// [`Passing`](atomic_steps::Passing)) may be between them.
 #[derive(Debug, Default)]
 struct SearchStep {
     way: Vec<Move>,
@@ -232,8 +233,9 @@ impl All {
     }
 }
 
-/// Replays `traces`, and looks for a state that a search within these bounds should have found but did not find. This tests the search
-/// itself. Returns how many states of the traces a search keeps, and the run that leads to the first missing one.
+/// Replays `traces`, and checks that a search within the same bounds finds their states. This tests the search itself. Skips the states
+/// that a search only passes through (see [`Passing`](atomic_steps::Passing)). Returns the number of checked states, and the run that
+/// leads to the first one that the search did not find.
 pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option<Trace>) {
     let deadline = Deadline::after(limits.time);
     let roots = beginnings(sim);

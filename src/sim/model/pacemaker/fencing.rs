@@ -47,7 +47,7 @@ pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     true
 }
 
-/// Records on node `by` that its peer is confirmed down, because the fencer holds the peer off.
+/// Records on node `by` that its peer is confirmed down, because the fencer has fenced the peer.
 pub fn confirm_down(world: &mut World, by: usize) {
     world.joined = false;
     part(world);
