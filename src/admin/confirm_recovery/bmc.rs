@@ -72,7 +72,8 @@ fn power_text(said: &Power, peer: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Asserts that a node that is on is given up only by `--node-is-on NODE`. A script that answers every question cannot give it up.
+    /// Asserts that `confirm-recovery` accepts a BMC's report of On only with the option `--node-is-on` and the lost node's name. Answers
+    /// to questions cannot replace this option, so that no script confirms by accident that a running node is lost.
     #[test]
     fn a_node_that_is_on_is_given_up_by_its_name_alone() {
         let unnamed = judged(&Power::On, "node1", None).unwrap_err().0;

@@ -1,4 +1,4 @@
-//! The options that a state of the two nodes needs before one of them is given up, and the answer if one is missing.
+//! The options that `confirm-recovery` needs in a state of the two nodes, and the answer if one is missing.
 
 use clap::Args;
 use serde::Serialize;

@@ -8,7 +8,7 @@ use crate::decide::evidence::Version;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoVoteProxy {
-    /// The parameter asks for a restart (`recovery=restart`).
+    /// The resource's parameter `recovery=restart` forbids a vote proxy.
     NotWanted,
     /// The peer's machine is not confirmed off. Its etcd might start again while a vote proxy casts its vote.
     PeerIsThere,

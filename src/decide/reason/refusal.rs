@@ -16,7 +16,7 @@ struct Words {
 }
 
 impl Refusal {
-    /// Returns whether the refusal is about data that is lost with a node. An operator may give up that node by name.
+    /// Returns whether the refusal is about data that is lost with a node. An operator may accept that loss by the node's name.
     pub(in crate::decide) fn is_a_loss(&self) -> bool {
         matches!(
             self,

@@ -67,7 +67,8 @@ fn of_a_monitor_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.min(evidence.budget_ms.saturating_sub(MONITOR_RESERVE_MS))
 }
 
-/// Replaces the successful result of a recovery, which is that of a start, by the result that Pacemaker expects of a monitor.
+/// Returns `plan` with the result that Pacemaker expects of a monitor. A recovery reports success as a start does, but a monitor of a
+/// promoted instance must report that it is promoted.
 fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.next {
         Next::Exit(Exit::Success) => Plan { next: Next::Exit(running_exit(evidence)), ..plan },

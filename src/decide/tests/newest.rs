@@ -191,8 +191,9 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
 }
 
-/// Asserts that a probe publishes the fork (forced new cluster) of an etcd that ran standalone, after Pacemaker came back next to
-/// it. The etcd has no leader yet, and the peer may start once the probe has ended.
+/// Asserts that a probe publishes a fork (forced new cluster) of this node's data if the CIB lacks the fork. Pacemaker has come back
+/// while etcd ran standalone. etcd has no leader now, and the peer may start once the probe has ended. If a node has joined since the
+/// fork, the probe publishes nothing.
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));

@@ -138,8 +138,8 @@ fn a_stale_removal_lock_decides_nothing() {
     assert_eq!(plan.because, Reason::Rule { rule: Rule::TwoPlainStarts, peer: "node2".to_owned() });
 }
 
-/// Asserts that `force_new_cluster` gives up a peer that OpenShift's etcd operator replaced. The old node is gone, and the new
-/// one was never in the cluster.
+/// Asserts that `force_new_cluster` lets this node run standalone if OpenShift's etcd operator has replaced the peer's node. The old node
+/// is gone, and the new one was never in the cluster.
 #[test]
 fn a_replaced_peer_is_given_up_where_others_say_so() {
     let lost = || at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory);
@@ -154,8 +154,9 @@ fn a_replaced_peer_is_given_up_where_others_say_so() {
     assert_eq!(first(Request::Start, &off).because, plan.because, "a claim counts where the peer is confirmed off");
 }
 
-/// Asserts that an outdated `force_new_cluster` is cleared while there are two voters, and that no write of the peer is given up
-/// because of it.
+/// Asserts that an outdated `force_new_cluster` is cleared while there are two voters. If the peer continued without this node's data,
+/// `force_new_cluster` does not let this node run standalone, because the peer's writes would be lost. Only a restored snapshot is an
+/// exception.
 #[test]
 fn a_stale_wish_to_force_is_taken_back_and_gives_nothing_up() {
     let running = forced_on_me(serving());
@@ -182,8 +183,8 @@ fn the_announced_force_that_others_asked_for_is_carried_out() {
     assert!(plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster)), "{plan:?}");
 }
 
-/// Asserts that `force_new_cluster` forces nothing if the peer to be given up had only rebooted, and its data or its etcd is
-/// back.
+/// Asserts that `force_new_cluster` forces no new cluster if the peer's node only rebooted. The peer may have published its data, may not
+/// have done so yet, or may already run etcd.
 #[test]
 fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
     let back = || forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[]))).both_start();
@@ -332,7 +333,7 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
     assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), Some(Exit::Success), "another plan that waits");
 }
 
-/// Asserts that `force_new_cluster` does not give up a peer that publishes itself as the sole voter. The peer's etcd has removed
+/// Asserts that `force_new_cluster` forces no new cluster if the peer publishes itself as the sole voter. The peer's etcd has removed
 /// this member without a forced new cluster, so it has writes that exist nowhere else.
 #[test]
 fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() {

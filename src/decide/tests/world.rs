@@ -117,7 +117,7 @@ pub(super) fn mine() -> DataOwner {
     DataOwner { cluster_id: CLUSTER, member_id: ME, node: "node1".to_owned() }
 }
 
-/// Returns an operator's confirmation that gives up the peer in favour of node1's data.
+/// Returns an operator's confirmation that node1 may run without the writes that only the peer has.
 pub(super) fn word(accept_loss: bool) -> Confirmation {
     Confirmation {
         boot_id: "boot1".to_owned(),

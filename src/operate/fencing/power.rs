@@ -146,7 +146,8 @@ fn of_answers(answers: Vec<Result<Answer, String>>) -> Power {
     together(answers.into_iter().map(|answer| answer.map_or_else(Power::Unknown, |answer| of_note(answer.note))))
 }
 
-/// Combines the reports of several devices about one node. A single On wins over Off, because a node that may run must not be given up.
+/// Combines the reports of several devices about one node. A single On wins over Off, because a node that may still run must not count as
+/// lost.
 pub fn together(answers: impl IntoIterator<Item = Power>) -> Power {
     let none = Power::Unknown("its BMC was not asked".to_owned());
     answers.into_iter().fold(none, |power, said| match (power, said) {

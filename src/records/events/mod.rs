@@ -43,7 +43,7 @@ pub const KEPT: u64 = 10_000;
 pub enum Type {
     /// An event about a recovery, or for information only.
     Normal,
-    /// An event about a start, a stop or a fencing.
+    /// An event that an operator may have to check. Each start, stop and fencing counts as such an event.
     Warning,
     /// An event about a change to an unhealthy state.
     Error,
