@@ -203,8 +203,8 @@ fn an_abandoned_leader_is_not_believed() {
     assert_caught(&[("abandoned-leader-believed", "5 new clusters were announced, and there were 1 faults")], counted);
 }
 
-/// Asserts that the search catches a `confirm-recovery` that does not ask the BMC. In a partition, an operator could then
-/// give up a node that serves.
+/// Asserts that the search catches a `confirm-recovery` that does not ask the BMC. In a partition, an operator could
+/// then let a node run without its peer while the peer serves.
 #[test]
 fn a_word_in_a_partition_is_held_to_what_the_bmc_says() {
     let partition = Bounds { operators: true, ..bounds(2) };

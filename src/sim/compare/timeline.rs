@@ -284,7 +284,8 @@ impl Timeline<'_> {
         }
     }
 
-    /// Lets an operator give up the lost data, if no node has a leader and the strategy has a command for it.
+    /// Lets an operator start one node without the other one, even if writes are lost. Does nothing if a node has a leader or the
+    /// strategy has no command for it.
     fn operator_looks(&mut self) {
         for (n, accept_loss) in [(0, false), (1, false), (0, true), (1, true)] {
             if etcd::leader(&self.world).is_some() || self.figures.manual > 0 {

@@ -37,8 +37,8 @@ fn permanent(lab: &Lab, node: Node, name: &str, value: &str) -> Result<()> {
     cluster::set_attribute(lab, NODES[0], node, "forever", name, value)
 }
 
-/// Runs the commands with which OpenShift's etcd operator gives up a node. The space in the node map makes it differ
-/// from the present map, as a new node's address would. The survivor's etcd must keep running.
+/// Runs the commands by which OpenShift's etcd operator lets the survivor run without the other node. The space in the
+/// node map makes it differ from the present map, as a new node's address would. The survivor's etcd must keep running.
 pub(super) fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
     let before = etcd::pid(lab, survivor);
     let name = "force_new_cluster";
