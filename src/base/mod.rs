@@ -1,4 +1,4 @@
-//! The ground floor: types and helpers that every wing uses and that need no other wing.
+//! The ground floor: types and helpers that every other folder of `src/` uses and that need none of them.
 
 mod duration;
 mod fact;

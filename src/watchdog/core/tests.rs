@@ -35,7 +35,7 @@ fn lines(outputs: &[Output]) -> Vec<(Weight, String)> {
     outputs.iter().filter_map(line).collect()
 }
 
-/// Creates a multiplexer with one client, which has connected at the second `at`.
+/// Creates a multiplexer with one client that connected at the time `at`, in seconds.
 fn with_client(at: u64) -> Mux {
     let mut mux = mux();
     assert_eq!(acts(&mux.handle(seconds(at), joined(1))), [Output::Mark]);

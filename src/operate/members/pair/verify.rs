@@ -125,8 +125,9 @@ mod tests {
         matches!(verified, Ok(Took::Waits(why)) if why.starts_with(what))
     }
 
-    /// Asserts that the step `Verify` waits until either node may be stopped and the new node runs the other node's
-    /// fence device. For a healthy pair the step fails in this test, but only because no etcd answers.
+    /// Asserts that the step `Verify` waits while one of the two nodes may not be stopped, and while the new node does not run the other
+    /// node's fence device. A healthy pair passes these checks, and the step then fails in this test, because no etcd answers. Without a
+    /// new node, the step waits until the remaining node runs standalone.
     #[test]
     fn nothing_is_over_before_either_node_could_go_on_alone_and_be_fenced() {
         let well = verified(Some(2), samples::read("healthy"));
