@@ -98,8 +98,8 @@ fn an_answer_of_the_service_root_proves_nothing() {
     assert!(!Path::new(&memory(&server)).exists());
 }
 
-/// Asserts that the agent tries both passwords anew after the file has changed. What it knew of the old file does not apply to
-/// the new one.
+/// Asserts that the agent tries both passwords anew after the file has changed. The line that the BMC accepted in the
+/// old file may be another one in the new file.
 #[test]
 fn a_file_that_changed_is_looked_at_afresh() {
     let server = Server::with_world(world(Access::Basic, OLD));

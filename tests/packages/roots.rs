@@ -1,5 +1,6 @@
 //! Installation and removal of the packages, each kind in a root of its own with its own database. The test makes
-//! packages that own the drop-in's paths, and one that provides all requirements, because Debian has no RPMs for that.
+//! packages that own the paths of `tandem-dropin`, and one that provides all requirements, because Debian has no RPMs
+//! for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,8 +44,8 @@ pub(crate) fn at(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
-/// Asserts that each path of the drop-in leads to Tandem and answers. If `tandem` is false, asserts instead that each
-/// path has the original program.
+/// Asserts that each path that the package `tandem-dropin` takes over leads to Tandem, and that the program there
+/// prints its metadata. If `tandem` is false, asserts instead that each path has the original program.
 fn assert_in_place(root: &Path, tandem: bool) {
     for (_, _, place) in TAKEN {
         let file = at(root, place);
@@ -181,8 +182,8 @@ fn the_debian_packages_come_and_go() {
     assert_empty(&root, "var/lib/dpkg");
 }
 
-/// Returns the RPM specification of the other packages in a test: one that provides `requires`, and those that the drop-in
-/// conflicts with.
+/// Returns the RPM specification of the other packages in a test: one that provides `requires`, and those that own the
+/// paths in [`TAKEN`].
 fn specification(requires: &str) -> String {
     let provides = requires.lines().filter(|line| !line.starts_with("rpmlib(")).map(|line| line.replace(">=", "="));
     let provides = provides.map(|line| format!("Provides: {line}\n")).collect::<Vec<String>>().concat();

@@ -47,8 +47,8 @@ const RULES: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// For each rule, the places in one wing of words that the rule replaces. A place is `FILE:LINE: PHRASE`, and the
-/// file that changed last comes first.
+/// The places at which a wing (see [`wing_of`]) has words that a rule replaces, for each of [`RULES`]. A place is
+/// `FILE:LINE: PHRASE`, and the file that changed last comes first.
 type Found = [Vec<String>; 2];
 type Rows = BTreeMap<String, [usize; 2]>;
 
@@ -126,7 +126,7 @@ fn found() -> BTreeMap<String, Found> {
     found
 }
 
-/// Reads the table of counts: on each line a wing, and a count for each rule.
+/// Reads the table of counts. Each line has a wing (see [`wing_of`]), and a count for each of [`RULES`].
 fn rows(table: &str) -> Rows {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let row = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
@@ -136,8 +136,8 @@ fn rows(table: &str) -> Rows {
     lines.map(row).collect()
 }
 
-/// Returns a message for each wing with more counted words than the table allows, and for each wing with fewer. For
-/// the latter, the table has to be lowered.
+/// Returns a message for each wing (see [`wing_of`]) with more counted words than the table allows, and for each wing
+/// with fewer. In the second case the count in the table has to be lowered.
 fn judge(rows: &Rows, found: &BTreeMap<String, Found>) -> Vec<String> {
     let mut wrong = Vec::new();
     let nothing = Found::default();

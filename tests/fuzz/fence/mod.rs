@@ -157,8 +157,8 @@ proptest! {
     }
 }
 
-/// Asserts that the largest accepted inputs are parsed within the limits. They are of kinds that reveal a parser that takes more
-/// than linear time.
+/// Asserts that the largest accepted inputs are parsed within the limits. For these inputs, a parser that takes more
+/// than linear time would exceed the limits.
 #[test]
 fn the_largest_inputs() {
     let large = 256 * 1024;

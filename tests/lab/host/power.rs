@@ -20,7 +20,8 @@ fn key(node: Node) -> String {
     format!("power-{node}")
 }
 
-/// Returns the name of the lab's setting that shows whether the host will boot after the boot delay.
+/// Returns the name of a setting of the lab. Its value is `soon` while a host that was switched on waits for the end of
+/// its boot delay, and `now` afterwards.
 fn boots(node: Node) -> String {
     format!("boots-{node}")
 }

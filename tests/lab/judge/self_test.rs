@@ -79,8 +79,8 @@ fn lost_is_seen() -> bool {
     lost == ["b"]
 }
 
-/// Returns whether a write counts as lost if the store has its key only at another revision, by an earlier try
-/// without a response.
+/// Returns whether an acknowledged write counts as lost if the store has its key only at another revision. An earlier
+/// request that etcd applied without a response may have put it there.
 fn at_another_revision() -> bool {
     let acks = [ack(Node::Two, "k7", 0, 1, 107)];
     history::lost(&acks, &store(&[("k7", 108)])).len() == 1 && history::lost(&acks, &store(&[("k7", 107)])).is_empty()

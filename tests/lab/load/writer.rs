@@ -284,9 +284,9 @@ async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
     Ok(())
 }
 
-/// Runs a client that writes one key after the other. It tries each write through either endpoint until a try is acknowledged. Each try
-/// has a key of its own, because etcd may also have applied an earlier try without a response. Under a common key, that try could hide the
-/// loss of the acknowledged one.
+/// Runs a client that writes one key after the other. It tries each write through either endpoint until a try is
+/// acknowledged. Each try has a key of its own. With one key for all tries of a write, an earlier try that etcd applied
+/// without a response could hide that etcd lost the acknowledged try.
 async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;

@@ -208,8 +208,8 @@ pub struct Draw {
 const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
 impl Draw {
-    /// Draws the random choices of a run from `seed`. `only` fixes the kind. `confirms` is false for the shell agent,
-    /// which has no confirmation by an operator.
+    /// Draws the random choices of a run from `seed`. `only` fixes the [`Kind`] of the run. `confirms` is false for the
+    /// shell agent, which has no confirmation by an operator.
     pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
         let mut random = Random::new(seed);
         let drawn = match random.below(20) {
@@ -251,8 +251,9 @@ impl Draw {
         Self { seed, kind, before, boot_delay, blow }
     }
 
-    /// Draws the random choices of a run for virtual machines, as [`Draw::new`] does. Only kinds that cut their power
-    /// are possible, because the lab controls nothing else there. All times are stretched by the machines' slowness.
+    /// Draws the random choices of a run for virtual machines, as [`Draw::new`] does. If virtual machines cannot run
+    /// the drawn [`Kind`], cuts the power of both nodes instead, because the lab controls nothing but their power. All
+    /// times are stretched by the machines' slowness.
     pub fn for_vms(seed: u64, only: Option<Kind>) -> Self {
         let drawn = Self::new(seed, only, true);
         let draw = if drawn.kind.is_for_vms() { drawn } else { Self::new(seed, Some(Kind::BothCut), true) };

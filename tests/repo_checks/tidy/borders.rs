@@ -1,4 +1,5 @@
-//! The imports that each wing of `src/` may have. The table is the plan of the wings, from the ground floor up.
+//! The imports that each wing (a folder or file of `src/`) may have. The table is the plan of the wings, from the
+//! ground floor up.
 
 use std::collections::BTreeMap;
 

@@ -87,8 +87,8 @@ fn types_are_read_from_json_by_one_reader() {
 }
 
 /// Asserts that the files of [`IN_THE_DATA_DIR`] open nothing by its path. No lint of clippy can do that:
-/// `disallowed-methods` has one list for the whole crate. Each other wing and each test would need an `allow` of that lint.
-/// The `allow` would also lift the rules on processes and clocks.
+/// `disallowed-methods` has one list for the whole crate. Each other folder of `src/` and each test would need an
+/// `allow` of that lint. The `allow` would also lift the rules on processes and clocks.
 #[test]
 fn nothing_in_the_data_dir_is_opened_by_its_path() {
     let mut wrong = Vec::new();

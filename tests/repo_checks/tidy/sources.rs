@@ -84,8 +84,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Returns the absolute form of a path as it is written. Returns `None` for a path of another crate, of std, or of a name
-    /// in scope.
+    /// Converts a path in the source to an absolute path from the crate's root. Returns `None` if the path does not
+    /// begin with `crate`, `self` or `super`.
     fn absolute(&self, written: &[String]) -> Option<Module> {
         let (first, rest) = written.split_first()?;
         let mut base = match first.as_str() {

@@ -204,9 +204,9 @@ impl NotMounted {
     }
 }
 
-/// Returns whether the draws of swapped data dirs are complete. Each variant must be drawn, equal seeds must draw
-/// equal variants, and each drawn variant must be one that the lab can judge. A series that draws all kinds must not
-/// draw a swap. The lab's self-test calls it.
+/// Returns whether the draws of swapped data dirs are complete. Each variant must be drawn, equal seeds must draw equal
+/// variants, and each drawn variant must be one that the lab can judge. A series without `--kind` must not draw a swap.
+/// The lab's self-test calls it.
 pub fn draws_every_swap() -> bool {
     const SEEDS: u64 = 300;
     let all = |kind: Kind| (0..SEEDS).map(move |seed| Draw::new(seed, Some(kind), true));
