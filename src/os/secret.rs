@@ -353,8 +353,8 @@ mod tests {
         assert_eq!(scrubber.clean(&text, 34), format!("{}*...", "x".repeat(33)));
     }
 
-    /// Asserts that a sentence that contains an everyday secret word is not shown. A BMC's sentences are public, so a gap in one would
-    /// reveal the password.
+    /// Asserts that a BMC's sentence is not shown if it contains a secret that is an everyday word. A BMC's sentences are public, so a
+    /// gap in one would reveal the password.
     #[test]
     fn a_sentence_without_one_everyday_word_is_not_shown_at_all() {
         let scrubber = Scrubber::default();

@@ -150,7 +150,7 @@ fn a_time_out_that_is_not_taken_is_refused_while_nothing_runs() {
     assert!(opened(&[("timeout", "")], "exit 0").is_err(), "it cannot be read back");
 }
 
-/// Asserts that a device that `wdctl` has already started is accepted. If it were refused, nothing would feed it and the machine would
+/// Asserts that a device is accepted if `wdctl` has already started it. If it were refused, nothing would feed it and the machine would
 /// reset.
 #[test]
 fn what_runs_after_wdctl_is_taken_over_with_whatever_time_out_it_has() {

@@ -71,7 +71,7 @@ mod tests {
         super::keep(&context, aside);
     }
 
-    /// Asserts that a database that is a link is not copied, because etcd's container may have put a link there.
+    /// Asserts that the database is not copied if it is a link, because etcd's container may have put that link there.
     #[test]
     fn a_database_that_is_a_link_is_not_copied() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -170,8 +170,8 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
     }
 }
 
-/// Asserts that the agent stores that a new voter votes only once the voter has its leader's entries. The leader acknowledges
-/// writes alone between the entry that promotes the voter and the application of that entry.
+/// Asserts that the agent stores the vote of a new voter only once the voter has its leader's entries. The leader acknowledges writes
+/// alone between the entry that promotes the voter and the application of that entry.
 #[test]
 fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     let claim = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };

@@ -65,8 +65,8 @@ fn neither_a_probe_nor_a_start_that_waits_gives_a_claim_up_unread() {
     assert!(matches!(plan.because, Reason::Waiting(Wait::WayToBeFree { .. })) && plan.effects.is_empty(), "{plan:?}");
 }
 
-/// Asserts that a stop that cannot read its data gives up the claim to run standalone in the CIB as well as in the `BootState`.
-/// The peer waits until the CIB shows that.
+/// Asserts that a stop gives up the claim to run standalone even if it cannot read its data. It does so in the CIB as well as in the
+/// `BootState`, because the peer waits until the CIB shows it.
 #[test]
 fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     let stopped = at_rest().seen_voting().notified(Moment::Outside, Operation::None, &[], &["node1"]);

@@ -250,8 +250,8 @@ fn a_start_waits_until_the_static_pod_is_gone_and_says_meanwhile_what_is_here() 
     assert_eq!(exit(&first(Request::Probe, &evidence)), Some(Exit::NotRunning), "kubelet's etcd is not ours");
 }
 
-/// Asserts that a start that waited long for the end of kubelet's etcd still publishes the data that this etcd left, and does not
-/// fail at once.
+/// Asserts that a start publishes the data that kubelet's etcd left, and does not fail at once, even if it waited long for the end of
+/// that etcd.
 #[test]
 fn what_a_static_pod_leaves_is_published_however_long_it_ran() {
     let mut evidence = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[]));

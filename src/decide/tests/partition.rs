@@ -201,8 +201,8 @@ fn the_primary_runs_standalone_by_a_restart() {
     }
 }
 
-/// Asserts that a node that yielded waits at its start until it reaches the primary. The primary has forced a new cluster that
-/// the node's data does not know.
+/// Asserts that a start waits until it reaches the primary if its node has yielded to the primary. The primary has forced a new cluster
+/// that the node's data does not know.
 #[test]
 fn a_node_that_yielded_starts_once_it_reaches_the_primary() {
     let at_start = |lineage: Lineage, voters: &[u64]| {

@@ -69,8 +69,8 @@ fn a_sole_voter_whose_peer_knows_more_was_put_back_and_both_nodes_refuse() {
     }
 }
 
-/// Asserts that the data of a peer that is a learner or has left proves that the sole voter's disk was put back. It does if it
-/// has committed entries that the sole voter lacks.
+/// Asserts that the peer's data proves that the sole voter's disk was put back if it has committed entries that the sole voter lacks.
+/// This also holds if the peer is a learner or has left.
 #[test]
 fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -326,8 +326,8 @@ fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
     assert!(is_put_back(&refusal(&first(Request::Start, &sole))));
 }
 
-/// Asserts that the writes of a peer that ran standalone are reported as lost if the peer's disk was put back to a time at which
-/// it was a learner.
+/// Asserts that the sole voter refuses to start if its peer ran standalone, and the peer's disk was then put back to a time at which the
+/// peer was a learner. The refusal reports the peer's writes as lost.
 #[test]
 fn a_peer_that_ran_alone_and_is_a_learner_again_has_lost_what_it_took() {
     let sole =

@@ -185,7 +185,7 @@ fn with_ordinary_names_and_numbers_nothing_is_cut() {
     }
 }
 
-/// Asserts that a start that runs out of time while it delays a refusal has that refusal's short text as its reason.
+/// Asserts the reason of a start that runs out of time while it delays a refusal. The reason is that refusal's short text.
 #[test]
 fn what_is_waited_for_before_failing_is_told_as_shortly() {
     let holes = ordinary();
@@ -195,7 +195,8 @@ fn what_is_waited_for_before_failing_is_told_as_shortly() {
     }
 }
 
-/// Asserts that a text that asks to start the peer also names another way, because a peer that has lost its machine cannot be started.
+/// Asserts that each text with the request to start the peer also names another way, because a peer cannot be started if its machine is
+/// lost.
 #[test]
 fn where_the_peer_is_to_be_started_there_is_a_way_without_it() {
     let ways = ["restore", "back", "confirm-recovery"];

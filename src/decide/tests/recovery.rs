@@ -271,8 +271,8 @@ fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of
     assert_eq!(noted(&confirmed), Some(forks(2, "node1")));
 }
 
-/// Asserts that a recovery that begins again publishes only what the CIB lacks, because each call of a Pacemaker tool takes
-/// seconds on a slow machine.
+/// Asserts that a recovery publishes only what the CIB lacks if it begins again. Each call of a Pacemaker tool takes seconds on a slow
+/// machine.
 #[test]
 fn of_an_announcement_only_the_record_is_published_again_where_the_cib_has_the_rest() {
     let published = |evidence: &Evidence| {

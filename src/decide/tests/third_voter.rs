@@ -364,7 +364,7 @@ fn the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
     assert!(!changes(&first(Request::Start, &listed)));
 }
 
-/// Asserts that a peer that lost its disk is listed again while this node and the third voter vote.
+/// Asserts that the peer is listed again after it has lost its disk, while this node and the third voter vote.
 #[test]
 fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     let sole = |learners: &[u64]| {

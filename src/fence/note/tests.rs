@@ -59,8 +59,7 @@ fn a_failure_keeps_when_it_last_worked_under_the_systems_own_name() {
     }
 }
 
-/// Asserts that a failed monitor that an operator ran by hand leaves no note, because the operator may have mistyped the
-/// password.
+/// Asserts that a failed monitor leaves no note if an operator ran it by hand, because the operator may have mistyped the password.
 #[test]
 fn a_failed_monitor_by_hand_is_not_put_down_to_the_device() {
     let ended = Noted { adds: true, ..failed(160, "1", None) };

@@ -190,8 +190,8 @@ mod tests {
     use super::*;
     use crate::fencing_agent::config::{EXAMPLE, Members};
 
-    /// Asserts that a start that cannot read its list of members uses the list that was last written to disk. Without a list the agent
-    /// would not know the quorum.
+    /// Asserts that a start uses the list of members that was last written to disk if it cannot read the present list. Without a list the
+    /// agent would not know the quorum.
     #[test]
     fn a_list_that_cannot_be_read_is_the_last_one_that_was() {
         let dir = tempfile::tempdir().unwrap();

@@ -368,8 +368,8 @@ mod tests {
         assert_eq!(found(&[], 9_000), (None, Duration::from_secs(9)));
     }
 
-    /// Asserts that a node that returns before Corosync misses it counts as back once Pacemaker has started its etcd
-    /// anew. Such a node is never seen as absent or as a learner.
+    /// Asserts that a node counts as back once Pacemaker has started its etcd anew, even if the node returned before Corosync missed it.
+    /// Such a node is never seen as absent or as a learner.
     #[test]
     fn a_node_that_was_never_missed_votes_again_once_its_etcd_was_started_anew() {
         let mut cluster = healthy();

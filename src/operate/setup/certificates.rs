@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// Asserts that a setup that was killed after any of its writes completes the certificates when it is run again. A
-    /// further run finds nothing to do.
+    /// Asserts that a setup may be killed after any of its writes. When it is run again, it completes the certificates, and a further run
+    /// finds nothing to do.
     #[test]
     fn certificates_are_made_once_however_often_it_is_killed() {
         let (node, authority) = (node(), Authority::new("tandem", NOW).unwrap());

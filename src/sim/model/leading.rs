@@ -137,8 +137,8 @@ pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Vio
     Err(Violation::new(format!("{} is to give its claim up for {}, which is not seen", NAMES[n], NAMES[1 - n])))
 }
 
-/// Asserts that a node that yields to the primary has given up its claim to run standalone. Its replica of the CIB must not contain the
-/// claim, and its `BootState` must not contain the voter.
+/// Asserts that a node has given up its claim to run standalone before it yields to the primary. Its replica of the CIB must not contain
+/// the claim, and its `BootState` must not contain the voter.
 pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let me = &world.nodes[n];
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);

@@ -97,7 +97,7 @@ fn a_machine_is_found_by_its_node_or_its_address_and_in_the_api_that_is_meant() 
     assert!(fake_api.machine(Api::Machine, "node2").unwrap()["spec"]["lifecycleHooks"].is_null());
 }
 
-/// Asserts that a Machine which names another Node does not match by address. An old Machine may keep an address that the node's
+/// Asserts that a Machine does not match by its address if it names another Node. An old Machine may keep an address that the node's
 /// successor has now.
 #[test]
 fn a_machine_that_names_another_node_is_never_taken_for_its_address() {

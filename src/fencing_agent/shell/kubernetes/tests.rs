@@ -116,7 +116,7 @@ fn a_watch_that_ends_or_is_too_old_begins_anew_and_misses_nothing() {
     assert_eq!(bench.reasons(), ["the Node node1 is gone"]);
 }
 
-/// Asserts that a watch of a Node that has not changed since a restart of the API server is not restarted again and again.
+/// Asserts that the watch of a Node is not restarted again and again if the Node has not changed since a restart of the API server.
 #[test]
 fn a_node_that_has_not_changed_for_long_is_watched_without_a_storm() {
     let mut bench = bench();

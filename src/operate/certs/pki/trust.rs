@@ -20,8 +20,8 @@ pub enum Use<'a> {
     Client,
 }
 
-/// Checks that a program that trusts `bundle` accepts `chain` for the use `wanted` at the time `now`. The chain has the
-/// leaf first.
+/// Checks that programs accept `chain` for the use `wanted` at the time `now` if they trust the CAs in `bundle`. The chain has the leaf
+/// first.
 pub fn is_trusted(chain: &[Certificate], bundle: &[Certificate], wanted: Use<'_>, now: u64) -> Result<(), String> {
     let ders = |certificates: &[Certificate]| certificates.iter().map(der).collect::<Vec<_>>();
     is_der_trusted(&ders(chain), &ders(bundle), wanted, now)

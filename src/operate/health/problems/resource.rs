@@ -242,8 +242,8 @@ mod tests {
     use crate::base::Fact;
     use crate::operate::health::samples;
 
-    /// Asserts that a kubelet that does not start is reported with the command that shows its journal. The stopped etcd is not reported,
-    /// because the kubelet is the reason for it.
+    /// Asserts that if the kubelet does not start, it is reported with the command that shows its journal. The stopped etcd is not
+    /// reported, because the kubelet is the reason for it.
     #[test]
     fn a_kubelet_that_does_not_start_is_told_with_its_journal_and_says_why_etcd_does_not_run() {
         let told = |change: fn(&mut Configuration, &mut Pacemaker)| {

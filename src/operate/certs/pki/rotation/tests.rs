@@ -257,8 +257,8 @@ fn the_old_ca_stays_where_somebody_wants_that_and_goes_when_the_same_is_typed_wi
     world.is_over(&new);
 }
 
-/// Asserts that a node that has begun a CA rotation can adopt the other node's new CA.
-/// Also asserts that the rotation to the adopted CA ends.
+/// Asserts that a node can adopt the other node's new CA even if it has begun a CA rotation itself. Also asserts that the rotation to the
+/// adopted CA ends.
 #[test]
 fn of_two_rotations_at_once_the_one_that_is_joined_counts() {
     let world = World::new();
