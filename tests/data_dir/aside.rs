@@ -114,7 +114,7 @@ fn the_room_is_told_and_made() {
     assert!(!first.exists() && second.exists() && foreign.exists());
 }
 
-/// Asserts that a process that has the data open is found and ended. A hanging podman may leave such a process.
+/// Asserts that a process is found and ended if it has the data open. A hanging podman may leave such a process.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process that holds a file is what is to be found")]
 fn who_has_the_data_open_is_found_and_ended() {

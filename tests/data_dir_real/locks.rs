@@ -14,8 +14,8 @@ use crate::auth::{Administrator, TIMEOUT, USER, certificates, serve};
 use crate::each_version;
 use crate::etcd::until;
 
-/// The time to live of the test's leases, in seconds. It is much longer than the test, so that a lease that is gone was
-/// revoked.
+/// The time to live of the test's leases, in seconds. It is much longer than the test, so a lease that is gone must
+/// have been revoked.
 const TTL: i64 = 3600;
 const ALERT: [(&str, &str); 4] = [
     ("CRM_alert_kind", "fencing"),

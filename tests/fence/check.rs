@@ -143,7 +143,7 @@ fn what_a_bmc_sends_back_of_a_secret_is_in_no_answer() {
     }
 }
 
-/// Asserts that a device that has a map from nodes to systems is asked for the system of the node.
+/// Asserts that a device is asked for the system of the node if it has a map from nodes to systems.
 #[test]
 fn a_node_is_looked_for_under_its_plug() {
     let server = Server::with_world(World::of(vec![System::new("a"), System::new("b")]));

@@ -163,8 +163,8 @@ fn sessions_that_are_not_to_be_had_leave_basic_authentication() {
     });
 }
 
-/// Asserts that a BMC that refuses the first password and then hangs does not lock the account. The action fails, and the next
-/// ones begin with the password that was not refused.
+/// Asserts that the agent does not lock the account if the BMC refuses the first password and then hangs. The action
+/// fails, and the next ones begin with the password that was not refused.
 #[test]
 fn a_bmc_that_hangs_after_a_refusal_does_not_lock_the_account() {
     let hangs = Fault::always("GET", "/Systems", Misbehaviour::Silence).after(1);

@@ -339,8 +339,9 @@ fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i
     (code, text)
 }
 
-/// Asserts that an `off` fails after an outage of the BMC that a monitor has noticed first. The fencer runs one
-/// action of a device at a time, so that a try may wait for the monitor until long after its own delay.
+/// Asserts that an `off` fails without a reset after a monitor has met an outage of the BMC, and that a later `off`
+/// succeeds. The fencer runs one action of a device at a time, so that a try may wait for the monitor until long after
+/// its own delay.
 fn inner_outage_seen_by_the_monitor(fencer: &Fencer) {
     let server = Server::start();
     fencer.register("monitored", &server, &["pcmk_host_list=node3", "action_timeout=4", "pcmk_off_retries=1"]);

@@ -65,9 +65,9 @@ fn a_secondary_stands_still_only_where_its_detector_reports_a_partition() {
     }
 }
 
-/// Asserts that a leader that is cut off from its peer and from users leads in the end under each strategy. Without a
-/// detector both nodes take writes meanwhile, and writes are lost. A detector that observes a node's own links stops
-/// the leader.
+/// Asserts that under each strategy the first leader leads in the end, although it is cut off from its peer and from
+/// users. Without a detector both nodes take writes meanwhile, and writes are lost. A detector that observes a node's
+/// own links stops the leader.
 #[test]
 fn a_primary_without_users_keeps_its_history_unless_it_knows_of_that() {
     for (strategy, loses) in [(Strategy::ActiveActive, true), (RIGHT, false), (WRONG, false), (OFF, true)] {

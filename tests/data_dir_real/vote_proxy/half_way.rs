@@ -102,7 +102,7 @@ fn the_restart_as_a_cluster_of_one_is_always_left() {
     });
 }
 
-/// Asserts that a frozen member that wakes up during a vote proxy's work remains a member. The proxy then gives up.
+/// Asserts that a frozen member remains a member if it wakes up during a vote proxy's work. The proxy then gives up.
 #[test]
 fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() {
     each_version(|version, root| {
@@ -134,8 +134,8 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
     });
 }
 
-/// Asserts that a member that is restarted while the vote proxy is attached remains a member. Such a restart occurs
-/// if its node was not fenced at all.
+/// Asserts that a member remains a member if it is restarted while the vote proxy is attached. Such a restart occurs if
+/// its node was not fenced at all.
 #[test]
 fn a_member_that_is_started_again_has_its_seat_back() {
     each_version(|version, root| {

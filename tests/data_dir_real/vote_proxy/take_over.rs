@@ -108,7 +108,7 @@ fn a_survivor_that_led_goes_on_and_nothing_is_lost() {
     each_version(|version, root| take_over(version, Pair::start(version, root), false));
 }
 
-/// Asserts that a vote proxy also helps a leader that has not noticed yet that its follower is dead. Fencing may end
+/// Asserts that a vote proxy also helps a leader before it has noticed that its follower is dead. Fencing may end
 /// before the leader notices.
 #[test]
 fn a_survivor_that_still_leads_goes_on() {

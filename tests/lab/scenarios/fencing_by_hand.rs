@@ -196,7 +196,7 @@ fn fenced_by_name(lab: &Lab) -> Result<()> {
     up::wait_online(lab)
 }
 
-/// Checks that a node that is fenced with *off* stays off until the administrator requests *on*, which Pacemaker
+/// Checks that a node stays off after it was fenced with *off*, until the administrator requests *on*, which Pacemaker
 /// calls unfencing.
 fn kept_off_and_switched_on(lab: &Lab) -> Result<()> {
     fence(lab, "pcs stonith fence node1 --off")?;

@@ -202,8 +202,8 @@ fn choose(lab: &Lab) -> Result<()> {
     host::must(lab, LEFT, &["sh", "-c", &typed]).map(drop)
 }
 
-/// Checks that the data that was not chosen is kept next to the data dir. Only an operator deletes the directory with
-/// this name.
+/// Checks that the data of the history that was not chosen is kept next to the data dir. Only an operator deletes the
+/// directory with this name.
 fn is_kept(lab: &Lab) -> Result<()> {
     let kept = host::must(lab, LEFT, &["sh", "-c", "ls -d /var/lib/etcd/member-history-*"])?;
     if kept.trim().is_empty() {
