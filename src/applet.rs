@@ -11,7 +11,7 @@ use crate::os::output::{complain, say};
 /// A program inside the binary.
 struct Applet {
     name: &'static str,
-    /// The name of another program in whose place the applet can be installed. Under that name the binary runs the applet.
+    /// The name of another program that this applet can replace. Under that name the binary runs this applet.
     replaces: Option<&'static str>,
     summary: &'static str,
     /// The applet's main function. It gets the arguments after the applet's name, and returns the exit code of the process.

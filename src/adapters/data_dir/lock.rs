@@ -106,8 +106,7 @@ fn opened_to_change(dir: &Path, path: &Path) -> std::io::Result<File> {
 mod tests {
     use super::*;
 
-    /// Asserts that a locked WAL file counts as open and cannot be locked again, because this lock keeps etcd out while a WAL
-    /// file is changed.
+    /// Asserts that a locked WAL file counts as open and cannot be locked again. This lock keeps etcd out while a WAL file is changed.
     #[test]
     fn our_lock_is_seen_as_etcds_own() {
         let dir = tempfile::tempdir().unwrap();

@@ -45,7 +45,7 @@ impl Devices {
     }
 
     /// Returns the options of `device` as lines for its agent's standard input, or no lines if there is no such device. Fails if a secret
-    /// cannot be read, because the agent would lack it.
+    /// cannot be read. Without this error the agent would run without the secret.
     pub fn lines_of(&self, device: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.lines_with(device, Path::new(SECRETS))
     }

@@ -256,8 +256,8 @@ fn record_of(here: &str, node: &str, at: u64, seen: FencingSeen) -> Record {
     }
 }
 
-/// Stores the record of a fencing test in a file. Also stores a passed test in a node attribute. Prints a warning if the record
-/// cannot be stored, because the node was fenced already.
+/// Stores the record of a fencing test in a file. Also stores a passed test in a node attribute. If the record cannot be stored, only
+/// prints a warning, because the node was fenced already.
 fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> Result<(), Failure> {
     if let Err(error) = record::add(Path::new(record::PATH), record) {
         prompt.tell(format_args!("warning: {} cannot be written: {error}", record::PATH))?;
