@@ -92,7 +92,7 @@ fn the_models_old_name_leads_to_the_new_one() {
     }
 }
 
-/// Asserts that a failure has its exit code although stderr is closed, because the code is then the only report.
+/// Asserts that a failure has its exit code even if stderr is closed. The code is then the only report of the failure.
 #[test]
 fn a_failure_that_nobody_hears_has_its_code() {
     for (words, code) in [(&["data-dir", "show", "/nowhere"][..], 1), (&["podman-etcd", "no-action"], 3)] {

@@ -71,9 +71,9 @@ fn a_child_gets_a_small_environment() {
     assert!(output.stdout.contains("PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"), "{}", output.stdout);
 }
 
-/// Asserts that the agent's memory cannot be dumped by its user, because it contains passwords. The kernel assigns
-/// `/proc/PID` of a dumpable process to its user, and of a non-dumpable one to root. If the test is root, the program runs as
-/// another user, so that the two differ.
+/// Asserts that the user that the agent runs as cannot dump the agent's memory, which contains passwords. The kernel
+/// assigns `/proc/PID` of a dumpable process to its user, and of a non-dumpable one to root. If the test is root, the
+/// program runs as another user, so that the two differ.
 #[test]
 fn a_crash_leaves_no_memory_behind() {
     const NOBODY: u32 = 65_534;
