@@ -13,18 +13,20 @@ use crate::os::clock::Deadline;
 /// The time limit for the answer of Pacemaker's local attribute manager. If there is no answer in this time, the action does not
 /// wait.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The part of an action's time that must be left after the wait. It is for the reset and for proving the system off.
+/// The part of an action's time that must be left after a [`FenceWait`]. In that part, the agent sends the reset and proves the system
+/// off.
 const AFTER_WAIT: Duration = Duration::from_secs(20);
-/// The longest wait in seconds, even if the attribute's value is higher.
+/// The longest [`FenceWait`] in seconds, even if the node attribute has a higher value.
 const LONGEST: u64 = 300;
 
-/// The wait before an agent on a node without a vote in etcd switches the other node off. It counts from the start of the action.
+/// The wait before an agent switches the other node off, if its own node has no vote in etcd. A node attribute has the length of the
+/// wait, which counts from the start of the action.
 #[derive(Debug)]
 pub(super) struct FenceWait {
     name: String,
     answer: Receiver<Option<u64>>,
     began: Deadline,
-    /// The end of the wait; `None` until the attribute is read.
+    /// The end of the wait; `None` until the node attribute is read.
     end: Option<Deadline>,
 }
 
@@ -37,11 +39,10 @@ impl FenceWait {
         Self { name: name.to_owned(), answer, began: Deadline::after(PATIENCE), end: None }
     }
 
-    /// Waits until the attribute is read, and begins the wait, which lasts as many seconds as the attribute has. `left` is the action's
+    /// Waits until the node attribute is read, which has the length of the wait in seconds. Then begins the wait. `left` is the action's
     /// remaining time.
     ///
-    /// Returns true if the attribute shows that this node has no vote. Returns `None` if an earlier call has already returned the
-    /// result.
+    /// Returns true if the attribute shows that this node has no vote. Returns `None` if an earlier call has already returned the result.
     pub(super) fn begin(&mut self, left: Duration) -> Option<bool> {
         if self.end.is_some() {
             return None;
