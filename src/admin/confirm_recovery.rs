@@ -145,7 +145,7 @@ pub(super) struct Confirmed {
 }
 
 impl Report for Confirmed {
-    /// Returns only the decision as text. The rest was already printed during the command.
+    /// Returns as text only what a start on this node would decide now. The rest was already printed during the command.
     fn text(&self) -> String {
         explain::decision(Request::Start, &self.plan).trim_end().to_owned()
     }

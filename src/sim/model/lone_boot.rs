@@ -133,8 +133,7 @@ pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool
 }
 
 /// Asks the peer's BMC once more. If it reports Off, has the fencer fence the peer, so that the peer stays off. If not, for example
-/// because the peer was switched on after the decision, changes nothing. The node then waits again until the peer has been off for long
-/// enough.
+/// because the peer was switched on meanwhile, changes nothing. The node then waits again until the peer has been off for long enough.
 fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let bmc = evidence(sim, world, n).lone_boot.and_then(|lone_boot| lone_boot.peer_bmc.known().cloned());
     let is_off = |bmc: PeerBmc| matches!(bmc.power, Power::Off { .. }) && bmc.found == bmc.by_device;

@@ -25,8 +25,8 @@ pub struct Options {
     /// True if each BMC answers within `race_delay`. The search then asserts how often a node waits for `race_delay` in one race: at
     /// most twice, or at most four times with `learner`.
     pub timely: bool,
-    /// True if the preferred node may have no vote. Its agent may find that at each call. In that race, the node is not preferred, and
-    /// waits longer than the other node.
+    /// True if the preferred node may have no vote. Its agent may find at each call that it has none. In that case the node is not
+    /// preferred in this race, and waits longer than the other node.
     pub learner: bool,
     pub mutant: Mutant,
 }
