@@ -1,6 +1,6 @@
 //! The answers of subcommands: one typed value, printed as text for people or as one JSON object for programs.
 //!
-//! A new subcommand is a file with its arguments and its [`Report`], a golden pair in `tests/golden/commands`, and its
+//! A new subcommand is a file with its arguments and its [`Report`], a golden pair in `tests/data/golden/commands`, and its
 //! help text, which becomes its man page.
 
 use std::borrow::Cow;
@@ -115,7 +115,7 @@ pub(super) fn show(report: &impl Report, form: Form) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 pub(super) mod golden {
-    //! The answer of each subcommand as a file for people and one for programs, in `tests/golden/commands`.
+    //! The answer of each subcommand as a file for people and one for programs, in `tests/data/golden/commands`.
     //! `TANDEM_BLESS=1` rewrites them. Read the difference before you commit it.
 
     use std::fs;
@@ -126,12 +126,12 @@ pub(super) mod golden {
 
     /// Returns a recorded decision of the agent, from which tests make reports.
     pub(in crate::admin) fn recorded() -> Entry {
-        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
+        let text = include_str!("../../tests/data/fixtures/decisions/one.jsonl");
         serde_json::from_str(text.lines().next().unwrap()).unwrap()
     }
 
     pub(in crate::admin) fn directory() -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/commands")
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden/commands")
     }
 
     /// Asserts that `report` is equal to the golden files of `name`, as text and as JSON. `name` is the subcommand's words, joined by

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_file_keeps_its_form() {
-        let text = include_str!("../../tests/fixtures/formats/0.1.0/recent-monitor.json");
+        let text = include_str!("../../tests/data/fixtures/formats/0.1.0/recent-monitor.json");
         let last: RecentMonitor = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&last).unwrap(), text.trim_end());
     }

@@ -299,7 +299,7 @@ mod tests {
     /// write to that file.
     #[test]
     fn a_round_with_news_ends_as_it_should_behind_any_line_of_the_events() {
-        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
+        let text = include_str!("../../tests/data/fixtures/decisions/one.jsonl");
         let recorded: decision_log::Entry = serde_json::from_str(text).unwrap();
         let numbers = [u64::MAX, u64::MAX - 1, 1 << 53, (1 << 53) - 1, 0];
         for name in numbers.iter().flat_map(|number| ["events.jsonl", "events.jsonl.1"].map(|name| (name, number))) {

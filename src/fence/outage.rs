@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_file_keeps_its_form() {
-        let text = include_str!("../../tests/fixtures/formats/0.1.0/outage.json");
+        let text = include_str!("../../tests/data/fixtures/formats/0.1.0/outage.json");
         let seen = OutageSeen { away: 1_000_000_000, gave_way: Some(2_000_000_000) };
         assert_eq!(serde_json::from_str::<OutageSeen>(text).unwrap(), seen);
         assert_eq!(serde_json::to_string(&seen).unwrap(), text.trim_end());

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_file_keeps_its_form() {
-        let text = include_str!("../../tests/fixtures/formats/0.1.0/marks.json");
+        let text = include_str!("../../tests/data/fixtures/formats/0.1.0/marks.json");
         let seen = Seen { marks: vec![Sighting { mark: "/s/1 a".to_owned(), first: 1_000_000_000 }] };
         assert_eq!(serde_json::from_str::<Seen>(text).unwrap(), seen);
         assert_eq!(serde_json::to_string(&seen).unwrap(), text.trim_end());

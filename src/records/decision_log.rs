@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_a_loss_of_power_cut_short_is_counted_and_takes_nothing_along() {
         let dir = tempfile::tempdir().unwrap();
-        let one = include_str!("../../tests/fixtures/decisions/one.jsonl");
+        let one = include_str!("../../tests/data/fixtures/decisions/one.jsonl");
         let entry = serde_json::from_str::<Entry>(one).unwrap();
         let path = path(dir.path(), "etcd");
         for end in [&one.as_bytes()[..one.len() / 2], &[&one.as_bytes()[..9], &[0; 5]].concat(), &[0; 7]] {

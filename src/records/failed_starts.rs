@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_file_keeps_its_form() {
-        let text = include_str!("../../tests/fixtures/formats/0.1.0/failed-starts.json");
+        let text = include_str!("../../tests/data/fixtures/formats/0.1.0/failed-starts.json");
         let (last_at, last_words) = ("2026-11-22T10:00:00Z".to_owned(), "cannot open the database".to_owned());
         let recorded = Recorded {
             of: Directory { inode: 7, born: Some(1_795_263_642_000_000_000) },

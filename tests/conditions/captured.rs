@@ -1,6 +1,6 @@
 //! The expected conditions of captured states, by the same rules as in the table of the other module.
 
-/// The captured clusters in `tests/fixtures/cluster`, each with its conditions that are not true. Their nodes have a
+/// The captured clusters in `tests/data/fixtures/cluster`, each with its conditions that are not true. Their nodes have a
 /// device `fence-NODE` each, and no kubelet.
 pub(crate) const CAPTURED: &[(&str, &[&str])] = &[
     ("healthy", &[]),

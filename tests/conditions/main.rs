@@ -78,11 +78,11 @@ fn the_object_of_each_state_is_taken_first_and_after_a_healthy_one() {
     }
 }
 
-/// Asserts that the API server would accept the object of each cluster in `tests/fixtures/cluster`. These clusters
+/// Asserts that the API server would accept the object of each cluster in `tests/data/fixtures/cluster`. These clusters
 /// were captured, or written for other tests.
 #[test]
 fn the_object_of_each_cluster_that_is_kept_is_taken() {
-    let files = tree::of_kind(&tree::root().join("tests/fixtures/cluster"), "json");
+    let files = tree::of_kind(&tree::root().join("tests/data/fixtures/cluster"), "json");
     assert!(!files.is_empty());
     for path in files {
         let cluster: Cluster = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
@@ -94,7 +94,7 @@ fn the_object_of_each_cluster_that_is_kept_is_taken() {
 #[test]
 fn each_captured_state_means_what_the_rules_say() {
     for (name, expected) in CAPTURED {
-        let path = format!("{}/tests/fixtures/cluster/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/tests/data/fixtures/cluster/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let cluster: Cluster = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let mut found = not_true(&conditions::of(&cluster));
         found.retain(|entry| !entry.ends_with("/Kubelet *=NotConfigured"));

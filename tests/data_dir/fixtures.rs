@@ -1,4 +1,4 @@
-//! Pieces of real data dirs, with etcd's own description when they were made; see `tests/fixtures/data_dir`.
+//! Pieces of real data dirs, with etcd's own description when they were made; see `tests/data/fixtures/data_dir`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tandem::adapters::data_dir::{self, DataDir, History};
 use crate::copy::copy_dir;
 
 fn fixture(version: &str, name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir").join(version).join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fixtures/data_dir").join(version).join(name)
 }
 
 fn history(dir: &Path) -> History {

@@ -1,4 +1,4 @@
-//! Makes the real data dirs that the hermetic tests read (`tests/fixtures/data_dir`). Each run checks that etcd still
+//! Makes the real data dirs that the hermetic tests read (`tests/data/fixtures/data_dir`). Each run checks that etcd still
 //! writes the same kind of data. `TANDEM_WRITE_FIXTURES=1` renews the fixtures.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ fn said(client: &mut Asker, etcd: &Etcd) -> Value {
 }
 
 /// Asserts that the data of a member reads as etcd reported it (`expected`). With `TANDEM_WRITE_FIXTURES` set, also
-/// stores both in `tests/fixtures/data_dir`.
+/// stores both in `tests/data/fixtures/data_dir`.
 fn check(version: &Version, name: &str, place: &Place, mut expected: Value) {
     let history = present(&place.dir);
     assert!(history.commit_index <= history.last_index);
@@ -44,7 +44,8 @@ fn check(version: &Version, name: &str, place: &Place, mut expected: Value) {
         assert_eq!(read[key], *value, "{key} of the {name}");
     }
     if std::env::var_os("TANDEM_WRITE_FIXTURES").is_some() {
-        let to = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir").join(version.number).join(name);
+        let to =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fixtures/data_dir").join(version.number).join(name);
         let _ = fs::remove_dir_all(&to);
         store(&place.dir, &to);
         fs::write(to.join("expected.json"), serde_json::to_string_pretty(&expected).unwrap() + "\n").unwrap();

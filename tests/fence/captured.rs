@@ -9,7 +9,7 @@ use crate::bmc::{Fault, Misbehaviour, Server, World, at_once};
 use serde_json::{Value, json};
 
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/redfish")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fixtures/redfish")
 }
 
 /// Returns the resources of a captured BMC as pairs of URI and JSON body.

@@ -18,7 +18,7 @@ const PASSWORD: &str = "s3cret-pass";
 
 /// Returns a cluster of two healthy nodes. The emulated BMC controls node2's machine.
 fn cluster() -> Cluster {
-    let mut cluster: Cluster = serde_json::from_str(include_str!("../fixtures/fencing/healthy.json")).unwrap();
+    let mut cluster: Cluster = serde_json::from_str(include_str!("../data/fixtures/fencing/healthy.json")).unwrap();
     let Some(Fact::Known(collected)) = cluster.collected.get_mut("node2") else { panic!("nothing of node2") };
     collected.dmi_uuid = System::new("1").uuid.as_str().map(str::to_owned);
     cluster

@@ -46,7 +46,7 @@ fn a_host_that_is_off_gets_one_reset_all_the_same() {
     assert_eq!((server.posted(), readings(&server)), (vec!["ForceOff".to_owned()], 3));
     // The reset is refused because the system is off, as by most BMCs, or for another reason.
     let captured = |file: &str| {
-        let path = format!("{}/tests/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/tests/data/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()
     };
     at_once(
@@ -126,7 +126,7 @@ fn a_bmc_that_says_off_for_what_it_does_not_know_does_not_fence_by_it() {
 #[test]
 fn no_refusal_is_a_proof_beside_a_chassis_that_is_on() {
     let captured = |file: &str| {
-        let path = format!("{}/tests/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/tests/data/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()
     };
     at_once(

@@ -18,7 +18,7 @@ use tandem::decide::Evidence;
 use tandem::decide::evidence::{BootState, Confirmation, DurableState, PublishedState};
 use tandem::records::{decision_log, state_file};
 
-const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
+const CIB: &str = include_str!("../data/fixtures/cib/two-voters.xml");
 const INSPECTED: &str = r#"{"Status":"exited","Running":false,"ExitCode":137,"Error":"","Pid":0,"OOMKilled":false}"#;
 const LOG: &str = concat!(
     r#"{"level":"info","ts":"2026-01-01T00:00:00Z","msg":"published local member"}"#,
@@ -189,7 +189,7 @@ fn notes_and_words() {
 
 #[test]
 fn recorded_decisions() {
-    let recorded = include_str!("../fixtures/decisions/one.jsonl");
+    let recorded = include_str!("../data/fixtures/decisions/one.jsonl");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("decisions.jsonl");
     fs::write(&path, recorded).unwrap();

@@ -52,7 +52,7 @@ fn is_clean(output: &Output, what: &str) {
 fn no_subcommand_prints_what_controls_a_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let decision = include_str!("../fixtures/decisions/one.jsonl").lines().next().unwrap();
+    let decision = include_str!("../data/fixtures/decisions/one.jsonl").lines().next().unwrap();
     for hostile in HOSTILE {
         let event = serde_json::json!({
             "number": 1, "time": "2200-01-01T00:00:00Z", "type": "Normal", "reason": "Test",

@@ -24,7 +24,7 @@ use tandem::records::kept_history::KeptHistory;
 use tandem::records::lone_boot::FirstCorosync;
 
 fn samples() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats/0.1.0")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/fixtures/formats/0.1.0")
 }
 
 fn sample(name: &str) -> String {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::killed_agent::{STAGE, script, set_the_stage};
 use crate::namespaces::{self, program};
 
-const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
-const CRM_MON: &str = include_str!("../fixtures/crm_mon/fenced.xml");
+const CIB: &str = include_str!("../data/fixtures/cib/two-voters.xml");
+const CRM_MON: &str = include_str!("../data/fixtures/crm_mon/fenced.xml");
 
 /// A value with characters that XML may contain: line ends, C1 controls, changes of the text's direction, and entities.
 const HOSTILE: &str =

@@ -1,6 +1,6 @@
 //! Decisions of agents on real hosts, decided again by this build. The lab made the records under
-//! `tests/fixtures/decisions/lab`. If a rule has changed on purpose, renew them with
-//! `LAB_KEEP_DECISIONS=$PWD/tests/fixtures/decisions/lab cargo lab run both_powered_off_and_on
+//! `tests/data/fixtures/decisions/lab`. If a rule has changed on purpose, renew them with
+//! `LAB_KEEP_DECISIONS=$PWD/tests/data/fixtures/decisions/lab cargo lab run both_powered_off_and_on
 //! graceful_stop_and_return_follower left_behind node_failure_leader`.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -14,7 +14,7 @@ use tandem::records::decision_log::{self, Entry};
 
 /// Returns the decisions that were recorded in the lab, with the path of each file.
 fn recorded() -> Vec<(PathBuf, Vec<Entry>)> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/decisions/lab");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fixtures/decisions/lab");
     let paths = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path());
     paths
         .map(|path| {

@@ -57,7 +57,7 @@ fn exists(name: &str, functions: &BTreeSet<String>, lab: &str) -> bool {
     match name.split_once('/') {
         Some(("lab", scenario)) => lab.contains(&format!("\"{scenario}\"")),
         Some(("model", scenario)) => root().join(format!("tests/scenarios/{scenario}.scn")).is_file(),
-        Some(("golden", story)) => root().join(format!("tests/golden/decisions/{story}.txt")).is_file(),
+        Some(("golden", story)) => root().join(format!("tests/data/golden/decisions/{story}.txt")).is_file(),
         Some(_) => false,
         None => functions.contains(name),
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use tandem::operate::setup::step::State;
 use variants::{all, blank, commands, typed};
 
-/// Asserts that the commands for blank hosts are those in `tests/golden/setup`, where each variant has a file.
+/// Asserts that the commands for blank hosts are those in `tests/data/golden/setup`, where each variant has a file.
 /// `TANDEM_BLESS=1` renews the files; read the difference.
 #[test]
 fn the_commands_from_blank_are_as_they_were_read() {
@@ -23,7 +23,7 @@ fn the_commands_from_blank_are_as_they_were_read() {
             format!("# {}: {}\n{}", step.id, step.title, lines.concat())
         });
         let text = of_each.collect::<Vec<_>>().join("\n");
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/setup/{}.txt", variant.name));
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/golden/setup/{}.txt", variant.name));
         if std::env::var_os("TANDEM_BLESS").is_some() {
             std::fs::write(&file, &text).unwrap();
         }

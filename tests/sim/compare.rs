@@ -108,10 +108,10 @@ fn a_controller_continues_from_data_of_earlier_and_tandem_asks_for_that() {
     assert_eq!(figures(RETURNS, Strategy::Tandem).manual, 1);
 }
 
-/// Asserts that the table is the one in `tests/golden/compare.txt`. `TANDEM_BLESS=1` renews that file; read the difference.
+/// Asserts that the table is the one in `tests/data/golden/compare.txt`. `TANDEM_BLESS=1` renews that file; read the difference.
 #[test]
 fn the_table_is_the_one_that_was_read() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/compare.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden/compare.txt");
     if std::env::var_os("TANDEM_BLESS").is_some() {
         fs::write(&path, table()).unwrap();
     }

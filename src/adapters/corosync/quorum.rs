@@ -82,7 +82,7 @@ fn members(text: &str) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    const BOTH: &str = include_str!("../../../tests/fixtures/corosync/both.txt");
+    const BOTH: &str = include_str!("../../../tests/data/fixtures/corosync/both.txt");
 
     fn output(code: i32, stdout: &str, stderr: &str) -> Output {
         Output { code, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn who_waits_for_all_waits_only_while_it_is_alone_and_has_the_votes() {
-        let alone = include_str!("../../../tests/fixtures/corosync/waits.txt");
+        let alone = include_str!("../../../tests/data/fixtures/corosync/waits.txt");
         let Fact::Known(waits) = read(&output(NOT_QUORATE, alone, "")) else { panic!("{alone}") };
         assert!(!waits.quorate && waits.waits_for_all);
         assert_eq!((waits.total_votes, &*waits.members), (1, &[1][..]));
-        let survivor = include_str!("../../../tests/fixtures/corosync/survivor.txt");
+        let survivor = include_str!("../../../tests/data/fixtures/corosync/survivor.txt");
         let Fact::Known(survivor) = read(&output(0, survivor, "")) else { panic!("{survivor}") };
         assert!(survivor.quorate && !survivor.waits_for_all && survivor.total_votes == 1);
         let outvoted = alone.replace("Quorum:           1", "Quorum:           2");

@@ -239,7 +239,7 @@ fn postponed_actions_are_counted_until_one_is_not() {
 
 #[test]
 fn the_file_keeps_its_form() {
-    let text = include_str!("../../../tests/fixtures/formats/0.1.0/pace.json");
+    let text = include_str!("../../../tests/data/fixtures/formats/0.1.0/pace.json");
     let outcomes = |all: &[Outcome]| {
         let mut outcomes = Outcomes::default();
         for outcome in all {
@@ -257,7 +257,7 @@ fn the_file_keeps_its_form() {
     };
     assert_eq!(serde_json::from_str::<Kept>(text).unwrap(), kept);
     assert_eq!(serde_json::to_string(&kept).unwrap(), text.trim_end());
-    let least = include_str!("../../../tests/fixtures/formats/0.1.0/pace-least.json");
+    let least = include_str!("../../../tests/data/fixtures/formats/0.1.0/pace-least.json");
     assert_eq!(serde_json::from_str::<Kept>(least).unwrap(), Kept::default());
 }
 

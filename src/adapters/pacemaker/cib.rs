@@ -249,12 +249,12 @@ mod tests {
     use crate::decide::evidence::Redundancy;
 
     /// The CIB of a real cluster with Pacemaker 2.1.5, queried on node2. Both etcds are voters.
-    const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
-    const PEER_LOST: &str = include_str!("../../../tests/fixtures/cib/peer-lost.xml");
-    const PEER_FENCED: &str = include_str!("../../../tests/fixtures/cib/peer-fenced.xml");
-    const PEER_JOINING: &str = include_str!("../../../tests/fixtures/cib/peer-joining.xml");
+    const TWO_VOTERS: &str = include_str!("../../../tests/data/fixtures/cib/two-voters.xml");
+    const PEER_LOST: &str = include_str!("../../../tests/data/fixtures/cib/peer-lost.xml");
+    const PEER_FENCED: &str = include_str!("../../../tests/data/fixtures/cib/peer-fenced.xml");
+    const PEER_JOINING: &str = include_str!("../../../tests/data/fixtures/cib/peer-joining.xml");
     /// A CIB of Pacemaker 3.0.0, queried on node1. node2 has left cleanly, but a new attribute writer has restored its attributes.
-    const PEER_LEFT: &str = include_str!("../../../tests/fixtures/cib/peer-left-attributes-stuck.xml");
+    const PEER_LEFT: &str = include_str!("../../../tests/data/fixtures/cib/peer-left-attributes-stuck.xml");
 
     fn seen(xml: &str) -> Cib {
         parse(xml, "etcd", "node2", Some("node1")).unwrap()

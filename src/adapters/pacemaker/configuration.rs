@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     /// The CIB of a real two-node cluster with Pacemaker 2.1.5.
-    const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
+    const TWO_VOTERS: &str = include_str!("../../../tests/data/fixtures/cib/two-voters.xml");
 
     fn read(xml: &str) -> Configuration {
         parse(xml, None).unwrap().configuration

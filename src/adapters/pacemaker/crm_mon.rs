@@ -261,7 +261,7 @@ mod tests {
 
     /// Parses an output of `crm_mon` 2.1.5 that was captured in the lab in the state `state`. Its times are in UTC.
     fn captured(state: &str) -> Pacemaker {
-        let path = format!("{}/tests/fixtures/crm_mon/{state}.xml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/tests/data/fixtures/crm_mon/{state}.xml", env!("CARGO_MANIFEST_DIR"));
         parse(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))).unwrap()
     }
 

@@ -53,7 +53,7 @@ mod tests {
     use crate::adapters::pacemaker::cib::parse;
 
     /// The CIB of a real two-node cluster with Pacemaker 2.1.5, queried on node2.
-    const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
+    const TWO_VOTERS: &str = include_str!("../../../tests/data/fixtures/cib/two-voters.xml");
 
     /// Parses `TWO_VOTERS` with `new` inserted after the first `behind`. Returns whether maintenance applies, and whether the peer leaves.
     fn seen(behind: &str, new: &str) -> (bool, bool) {

@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_resource_is_found_with_its_parameters_and_its_kind_of_clone() {
-        let xml = include_str!("../../../tests/fixtures/cib/two-voters.xml");
+        let xml = include_str!("../../../tests/data/fixtures/cib/two-voters.xml");
         let found = parse(xml).unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].id, "etcd");

@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn the_file_keeps_its_form() {
         let process = Process { pid: 4711, started: 263_940 };
-        let text = include_str!("../../../tests/fixtures/formats/0.1.0/process.json");
+        let text = include_str!("../../../tests/data/fixtures/formats/0.1.0/process.json");
         let recorded = Recorded { process, ended: true };
         assert_eq!(serde_json::from_str::<Recorded>(text).unwrap(), recorded);
         assert_eq!(serde_json::to_string(&recorded).unwrap(), text.trim_end());
-        let least = include_str!("../../../tests/fixtures/formats/0.1.0/process-least.json");
+        let least = include_str!("../../../tests/data/fixtures/formats/0.1.0/process-least.json");
         assert_eq!(serde_json::from_str::<Recorded>(least).unwrap(), Recorded { process, ended: false });
     }
 

@@ -1,4 +1,4 @@
-//! Tests of each state in `tests/fixtures/cluster_written` as people and programs read it: `tests/golden/status`.
+//! Tests of each state in `tests/data/fixtures/cluster_written` as people and programs read it: `tests/data/golden/status`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::operate::failure::Failure;
 use crate::operate::health::samples;
 
 fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/status")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden/status")
 }
 
 fn status(state: &str) -> Status {

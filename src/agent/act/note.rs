@@ -72,7 +72,7 @@ mod tests {
     /// Returns the data dir of a voter, and the context of its agent.
     fn of_a_voter(scratch: &Path) -> (PathBuf, Context) {
         let dir = scratch.join("etcd");
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir/3.5/voter"), &dir);
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fixtures/data_dir/3.5/voter"), &dir);
         let place = dir.display().to_string();
         let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
         let more = [("image", "etcd:test"), ("data_dir", place.as_str())];

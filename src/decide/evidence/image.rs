@@ -54,8 +54,8 @@ mod tests {
         };
         let whole = RunningImage { version: Some(Version { minor: 5, patch: 21 }), next: Some(next), ..least.clone() };
         for (sample, expected) in [
-            (include_str!("../../../tests/fixtures/formats/0.1.0/etcd_image.json"), whole),
-            (include_str!("../../../tests/fixtures/formats/0.1.0/etcd_image-least.json"), least),
+            (include_str!("../../../tests/data/fixtures/formats/0.1.0/etcd_image.json"), whole),
+            (include_str!("../../../tests/data/fixtures/formats/0.1.0/etcd_image-least.json"), least),
         ] {
             assert_eq!(serde_json::from_str::<RunningImage>(sample).unwrap(), expected);
             assert_eq!(serde_json::to_string(&expected).unwrap(), sample.trim_end());

@@ -1,5 +1,5 @@
 //! The story of each rule, as a person reads it: what is known, what is decided and why, what `crm_mon` shows, and what is
-//! done. One file for each situation in `tests/golden/decisions`; `TANDEM_BLESS=1` writes them anew, to be read.
+//! done. One file for each situation in `tests/data/golden/decisions`; `TANDEM_BLESS=1` writes them anew, to be read.
 
 use std::fmt::Write;
 use std::fs;
@@ -310,7 +310,7 @@ fn lone_boots() -> Vec<Situation> {
 #[test]
 fn each_rule_tells_its_story() {
     let bless = std::env::var_os("TANDEM_BLESS").is_some();
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/decisions");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden/decisions");
     let mut expected_files = Vec::new();
     let all = starts().into_iter().chain(starts_without_a_peer()).chain(while_running()).chain(stops_and_roles());
     for situation in all.chain(lone_boots()) {

@@ -162,7 +162,7 @@ fn what_is_in_the_way_keeps_nobody() {
 
 #[test]
 fn the_file_keeps_its_form() {
-    let text = include_str!("../../../tests/fixtures/formats/0.1.0/bmc-note.json").trim_end();
+    let text = include_str!("../../../tests/data/fixtures/formats/0.1.0/bmc-note.json").trim_end();
     let note: BmcNote = serde_json::from_str(text).unwrap();
     assert_eq!((note.at, note.last_success, note.millis_to_off), (1_795_428_000, Some(1_795_427_940), Some(4_200)));
     assert_eq!(serde_json::to_string(&note).unwrap(), text);

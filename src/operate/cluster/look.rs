@@ -213,9 +213,9 @@ mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
 
-    const CIB: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
-    const CRM_MON: &str = include_str!("../../../tests/fixtures/crm_mon/healthy.xml");
-    const QUORUM: &str = include_str!("../../../tests/fixtures/corosync/both.txt");
+    const CIB: &str = include_str!("../../../tests/data/fixtures/cib/two-voters.xml");
+    const CRM_MON: &str = include_str!("../../../tests/data/fixtures/crm_mon/healthy.xml");
+    const QUORUM: &str = include_str!("../../../tests/data/fixtures/corosync/both.txt");
     const TOOLS: [&str; 4] = ["cibadmin", "crm_mon", "corosync-quorumtool", "attrd_updater"];
 
     /// Returns fake programs that answer as in a healthy cluster without etcd. The programs in `hanging` do not answer.

@@ -229,7 +229,7 @@ mod tests {
     /// Asserts that reading and rewriting a `Cluster` that was captured in the lab loses no field.
     #[test]
     fn every_captured_cluster_is_read_and_written_back() {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cluster");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/fixtures/cluster");
         let mut count = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_line_keeps_its_form() {
-        let text = include_str!("../../../tests/fixtures/formats/0.1.0/fencing-test.json").trim_end();
+        let text = include_str!("../../../tests/data/fixtures/formats/0.1.0/fencing-test.json").trim_end();
         let record: Record = serde_json::from_str(text).unwrap();
         assert_eq!((record.seconds.off, record.seconds.voter), (Some(4.2), None));
         assert_eq!(serde_json::to_string(&record).unwrap(), text);

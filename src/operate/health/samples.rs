@@ -1,12 +1,12 @@
-//! Clusters in every state, as files. Those in `tests/fixtures/cluster_written` are written by hand, one for each state. Those in
-//! `tests/fixtures/cluster` were captured from real clusters.
+//! Clusters in every state, as files. Those in `tests/data/fixtures/cluster_written` are written by hand, one for each state. Those in
+//! `tests/data/fixtures/cluster` were captured from real clusters.
 
 use std::path::PathBuf;
 
 use crate::operate::cluster::Cluster;
 
-const WRITTEN: &str = "tests/fixtures/cluster_written";
-const CAPTURED: &str = "tests/fixtures/cluster";
+const WRITTEN: &str = "tests/data/fixtures/cluster_written";
+const CAPTURED: &str = "tests/data/fixtures/cluster";
 
 fn directory(of: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(of)
@@ -26,7 +26,7 @@ fn names(of: &str) -> Vec<String> {
     names
 }
 
-/// Reads the hand-written cluster `tests/fixtures/cluster_written/NAME.json`.
+/// Reads the hand-written cluster `tests/data/fixtures/cluster_written/NAME.json`.
 pub(crate) fn read(name: &str) -> Cluster {
     parse(WRITTEN, name)
 }

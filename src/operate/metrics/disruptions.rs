@@ -119,7 +119,7 @@ mod tests {
         for status in [Status::True, Status::False, Status::True] {
             expected.see(&seen(status));
         }
-        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/formats/0.1.0/disruptions.json");
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/fixtures/formats/0.1.0/disruptions.json");
         let mut sample: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(sample).unwrap()).unwrap();
         assert_eq!(serde_json::to_value(&expected).unwrap(), sample);
         sample["of_a_later_version"] = 1.into();

@@ -21,7 +21,7 @@ fn scratch() -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn the_file_keeps_its_form() {
-    let text = include_str!("../../../tests/fixtures/formats/0.1.0/data-mount.json");
+    let text = include_str!("../../../tests/data/fixtures/formats/0.1.0/data-mount.json");
     let expected = kept(Path::new("/var/lib/etcd"));
     assert_eq!(serde_json::from_str::<DataMount>(text).unwrap(), expected);
     assert_eq!(serde_json::to_string(&expected).unwrap(), text.trim_end());

@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn two_histories_have_both_nodes_ends_and_revisions() {
-        let recorded = include_str!("../../../tests/fixtures/decisions/one.jsonl").lines().next().unwrap();
+        let recorded = include_str!("../../../tests/data/fixtures/decisions/one.jsonl").lines().next().unwrap();
         let mut evidence = serde_json::from_str::<Entry>(recorded).unwrap().evidence;
         let split = || of_refusal(NODE, "etcd", &refused(Refusal::HistoriesSplit));
         let revision = |evidence: &Evidence| {

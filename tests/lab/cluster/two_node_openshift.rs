@@ -14,7 +14,7 @@ use crate::sh::Result;
 
 pub const CERTS: &str = "/etc/kubernetes/static-pod-resources/etcd-certs";
 pub const MANIFEST: &str = "/etc/kubernetes/static-pod-resources/etcd-certs/configmaps/external-etcd-pod/pod.yaml";
-const POD: &str = include_str!("../../fixtures/openshift/pod.json");
+const POD: &str = include_str!("../../data/fixtures/openshift/pod.json");
 const POD_IMAGE: &str = "quay.example.com/openshift/etcd@sha256:1111";
 const STATIC_POD: &str = "static-etcd";
 

@@ -12,7 +12,7 @@ use crate::host::state::Lab;
 use crate::sh::{self, Output, Result};
 
 /// The environment variable that names a directory for copies of the recorded decisions. A run with this variable
-/// renews `tests/fixtures/decisions/lab`.
+/// renews `tests/data/fixtures/decisions/lab`.
 const KEEP: &str = "LAB_KEEP_DECISIONS";
 /// The text after the number of decisions in the last line that `tandem replay` prints.
 const REPLAYED: &str = " decisions replayed";

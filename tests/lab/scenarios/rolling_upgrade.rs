@@ -2,7 +2,7 @@
 //! together, read what the other one publishes, and each runs standalone if the other node is away.
 //!
 //! `TANDEM_OLD` names the older program. Without it, both are the same. Then the scenario only shows the procedure, and
-//! the samples in `tests/fixtures/formats` show the formats.
+//! the samples in `tests/data/fixtures/formats` show the formats.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

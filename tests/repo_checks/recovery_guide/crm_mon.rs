@@ -11,7 +11,7 @@ use super::guide;
 const STARTED: &str = "<lrm_rsc_op id=\"etcd_last_0\"";
 
 fn fixture(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cib").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fixtures/cib").join(name);
     std::fs::read_to_string(path).unwrap()
 }
 

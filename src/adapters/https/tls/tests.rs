@@ -48,8 +48,8 @@ fn what_pinning_cannot_help_is_not_said_to_be_pinned() {
 #[test]
 fn a_signature_that_cannot_be_verified_can_be_pinned() {
     let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
-    let authority = read(include_bytes!("../../../../tests/fixtures/tls/p521-authority.pem"));
-    let certificate = read(include_bytes!("../../../../tests/fixtures/tls/signed-with-p521.pem"));
+    let authority = read(include_bytes!("../../../../tests/data/fixtures/tls/p521-authority.pem"));
+    let certificate = read(include_bytes!("../../../../tests/data/fixtures/tls/signed-with-p521.pem"));
     let shown = Shown::new(Mutex::new(Some(certificate.clone())));
     let verifier = Verifier {
         trust: Trust::Listed(vec![authority]),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::adapters::etcd::version::Version;
 
-const POD: &str = include_str!("../../../../tests/fixtures/openshift/pod.json");
+const POD: &str = include_str!("../../../../tests/data/fixtures/openshift/pod.json");
 
 fn lines(minor: u32) -> Vec<String> {
     let manifest = Manifest::parse(POD, "node1").unwrap();

@@ -22,7 +22,7 @@ fn with_a_copy(dir: &Path) -> (PathBuf, Context) {
 
 fn manifest(dir: &Path) -> PathBuf {
     let path = dir.join("pod.yaml");
-    std::fs::write(&path, include_str!("../../../../tests/fixtures/openshift/pod.json")).unwrap();
+    std::fs::write(&path, include_str!("../../../../tests/data/fixtures/openshift/pod.json")).unwrap();
     path
 }
 

@@ -1,4 +1,4 @@
-//! Turns captured calls of an alert agent into events: see `tests/fixtures/alerts`.
+//! Turns captured calls of an alert agent into events: see `tests/data/fixtures/alerts`.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::adapters::ocf::alert;
 use crate::adapters::ocf::env::Env;
 use crate::records::events::read;
 
-const NODE1: &str = include_str!("../../../../tests/fixtures/alerts/node1.jsonl");
-const NODE2: &str = include_str!("../../../../tests/fixtures/alerts/node2.jsonl");
+const NODE1: &str = include_str!("../../../../tests/data/fixtures/alerts/node1.jsonl");
+const NODE2: &str = include_str!("../../../../tests/data/fixtures/alerts/node2.jsonl");
 
 fn alert_of(pairs: &[(&str, &str)]) -> Alert {
     alert::read(&Env::from_pairs(pairs.iter().map(|(name, value)| (format!("CRM_alert_{name}"), (*value).to_owned()))))

@@ -8,7 +8,7 @@ use crate::operate::cluster::{Etcd, Member, SecretSeen};
 
 /// Returns a healthy cluster of two nodes, each with a device that fences it.
 pub(crate) fn healthy() -> Cluster {
-    serde_json::from_str(include_str!("../../../../tests/fixtures/fencing/healthy.json")).unwrap()
+    serde_json::from_str(include_str!("../../../../tests/data/fixtures/fencing/healthy.json")).unwrap()
 }
 
 /// Returns answers of both nodes' BMCs without a fault, as node1 receives them.

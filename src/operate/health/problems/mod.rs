@@ -280,7 +280,7 @@ mod tests {
         let seen: BTreeSet<&str> =
             samples::all().iter().flat_map(|(_, cluster)| of(cluster)).map(|problem| problem.id).collect();
         let missing: Vec<&&str> = IDS.iter().filter(|id| !seen.contains(**id)).collect();
-        assert!(missing.is_empty(), "no file in tests/fixtures/cluster shows {missing:?}");
+        assert!(missing.is_empty(), "no file in tests/data/fixtures/cluster shows {missing:?}");
         let unique: BTreeSet<&&str> = IDS.iter().chain(IDS_OF_THE_CHECK).collect();
         assert_eq!(unique.len(), IDS.len() + IDS_OF_THE_CHECK.len());
     }

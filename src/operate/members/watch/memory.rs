@@ -90,7 +90,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/formats/0.1.0/machine-hooks.json");
+    const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/fixtures/formats/0.1.0/machine-hooks.json");
 
     #[test]
     fn the_file_is_read_as_it_was_written_once() {
