@@ -6,7 +6,7 @@
 #[path = "../../tests/fuzz/data_dir/cases.rs"]
 mod cases;
 #[expect(dead_code, reason = "the other tests use all of it")]
-#[path = "../../tests/data_dir/writer.rs"]
+#[path = "../../tests/support/data_dir/writer.rs"]
 mod writer;
 
 use libfuzzer_sys::fuzz_target;

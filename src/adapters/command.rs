@@ -348,7 +348,7 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
 }
 
 #[cfg(test)]
-#[path = "../../tests/executable/mod.rs"]
+#[path = "../../tests/support/executable.rs"]
 mod executable;
 
 /// Writes a shell script in place of `program`, for failures that the real program cannot be made to have.

@@ -4,11 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod captured;
+#[path = "../support/openshift/rules.rs"]
 mod rules;
-#[path = "../states/mod.rs"]
+#[path = "../support/states.rs"]
 mod states;
 mod table;
-#[path = "../tree/mod.rs"]
+#[path = "../support/tree.rs"]
 mod tree;
 
 use serde_json::{Value, json};

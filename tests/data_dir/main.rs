@@ -5,6 +5,7 @@
 mod advance;
 mod aside;
 mod command;
+#[path = "../support/data_dir/copy.rs"]
 mod copy;
 mod fixtures;
 mod keys;
@@ -12,6 +13,7 @@ mod layout;
 mod log;
 mod members;
 mod planted;
+#[path = "../support/data_dir/writer.rs"]
 mod writer;
 
 use std::collections::BTreeSet;

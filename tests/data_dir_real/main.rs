@@ -8,7 +8,7 @@
 
 mod auth;
 mod certs;
-#[path = "../data_dir/copy.rs"]
+#[path = "../support/data_dir/copy.rs"]
 mod copy;
 mod etcd;
 mod fixtures;

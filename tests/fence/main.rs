@@ -1,18 +1,18 @@
 //! The fence agent as a program, against a BMC that behaves, and against one that misbehaves.
 
-#[path = "../bmc/mod.rs"]
+#[path = "../support/bmc/mod.rs"]
 mod bmc;
 mod captured;
 mod certificates;
 mod check;
 mod contract;
-#[path = "../executable/mod.rs"]
+#[path = "../support/executable.rs"]
 mod executable;
 mod flags;
 mod hostile;
 mod login;
 mod lost_node;
-#[path = "../namespaces/mod.rs"]
+#[path = "../support/namespaces.rs"]
 mod namespaces;
 mod notes;
 mod one_process;
@@ -22,7 +22,7 @@ mod power;
 mod power_on;
 mod race;
 mod systems;
-#[path = "../tree/mod.rs"]
+#[path = "../support/tree.rs"]
 mod tree;
 mod two_passwords;
 mod update;

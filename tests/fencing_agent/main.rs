@@ -6,11 +6,11 @@
 
 mod cluster;
 mod commands;
-#[path = "../executable/mod.rs"]
+#[path = "../support/executable.rs"]
 mod executable;
 mod five;
 mod kubernetes;
-#[path = "../namespaces/mod.rs"]
+#[path = "../support/namespaces.rs"]
 mod namespaces;
 mod nightly;
 mod python;

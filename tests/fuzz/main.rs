@@ -10,5 +10,5 @@ mod fence;
 mod fencing_agent;
 mod parsers;
 #[expect(dead_code, reason = "the other tests use all of it")]
-#[path = "../data_dir/writer.rs"]
+#[path = "../support/data_dir/writer.rs"]
 mod writer;

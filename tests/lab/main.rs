@@ -21,7 +21,7 @@ mod power_cuts;
 mod programs;
 mod random;
 #[allow(clippy::unwrap_used, reason = "the schema is a file of the tests")]
-#[path = "../conditions/rules.rs"]
+#[path = "../support/openshift/rules.rs"]
 mod rules;
 mod scenarios;
 mod sh;

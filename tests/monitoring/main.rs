@@ -9,7 +9,7 @@ mod exporter;
 mod fencing;
 mod pages;
 mod rules;
-#[path = "../states/mod.rs"]
+#[path = "../support/states.rs"]
 mod states;
 
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ mod boundaries;
 mod dispatch;
 mod etcdctl;
 mod events;
-#[path = "../executable/mod.rs"]
+#[path = "../support/executable.rs"]
 mod executable;
 mod fingers;
 mod formats;
@@ -15,7 +15,7 @@ mod generated;
 mod hostile_cib;
 mod killed_agent;
 mod metadata;
-#[path = "../namespaces/mod.rs"]
+#[path = "../support/namespaces.rs"]
 mod namespaces;
 mod planted;
 mod removal;
@@ -24,7 +24,7 @@ mod rust;
 mod security;
 mod shellspec_runner;
 mod slow_podman;
-#[path = "../tree/mod.rs"]
+#[path = "../support/tree.rs"]
 mod tree;
 mod units;
 mod unmounted;

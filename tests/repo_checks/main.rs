@@ -5,13 +5,13 @@ mod documents;
 mod drawn;
 mod english;
 mod fuzz_lock;
-#[path = "../lab/judge/greps.rs"]
+#[path = "../support/openshift/greps.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the lab runs them")]
 mod greps;
 mod log_lines;
 mod recovery_guide;
 mod scenario_map;
 mod tidy;
-#[path = "../tree/mod.rs"]
+#[path = "../support/tree.rs"]
 mod tree;
 mod typed_commands;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod refusals;
+#[path = "../support/setup/variants.rs"]
 mod variants;
 
 use std::path::Path;

@@ -8,10 +8,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod from_blank;
-#[path = "../namespaces/mod.rs"]
+#[path = "../support/namespaces.rs"]
 mod namespaces;
 mod of_the_api;
 mod repairs;
-#[path = "../setup/variants.rs"]
+#[path = "../support/setup/variants.rs"]
 mod variants;
 mod workshop;

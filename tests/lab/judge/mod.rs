@@ -4,6 +4,7 @@ pub mod check;
 pub mod decisions;
 pub mod evidence;
 pub mod figures;
+#[path = "../../support/openshift/greps.rs"]
 pub mod greps;
 pub mod history;
 pub mod journals;

@@ -1,5 +1,5 @@
 //! The greps of OpenShift's end-to-end tests, its operators and their scripts on a node, in their own commands, each
-//! with its source. This is only the table: the lab runs it ([`crate::scenarios`]), and `tests/repo_checks/contract.rs`
+//! with its source. This is only the table: the lab runs it in `openshift_created`, and `tests/repo_checks/contract.rs`
 //! compares it with `tests/contract.md`.
 
 /// The stage of the scenario `openshift_created` at which one of OpenShift's commands runs.

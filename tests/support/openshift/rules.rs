@@ -14,7 +14,7 @@ const OF_RESOURCE: &[&str] =
     &["Healthy", "InService", "Managed", "Enabled", "Operational", "Active", "Started", "Schedulable"];
 
 fn validator() -> Validator {
-    let schema = include_str!("../data/fixtures/pacemakercluster/schema.json");
+    let schema = include_str!("../../data/fixtures/pacemakercluster/schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
     jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
 }
