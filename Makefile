@@ -157,7 +157,7 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 
 .PHONY: sim-page
 sim-page: setup ## the pages of the model's runs, looked at in a headless Chromium (root, to install it)
-	tests/sim_page/setup
+	tests/model/sim_page/setup
 	$(CARGO) test --quiet --test sim_page -- --test-threads 1
 
 .PHONY: real

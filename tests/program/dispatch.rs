@@ -53,7 +53,7 @@ fn a_reader_that_stops_early_is_no_fault() {
 
 #[test]
 fn the_model_needs_no_reader_either() {
-    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios/learner-boots-alone.scn");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/model/scenarios/learner-boots-alone.scn");
     for words in [&["help"][..], &["run", scenario]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -1,4 +1,4 @@
-//! `tests/scenarios/README.md` maps every situation of the catalogue to its tests. These checks find a missing number,
+//! `tests/model/scenarios/README.md` maps every situation of the catalogue to its tests. These checks find a missing number,
 //! and a name that does not exist.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::tree::{root, rust_files};
 
-/// The number of situations in the catalogue of `tests/scenarios/README.md`.
+/// The number of situations in the catalogue of `tests/model/scenarios/README.md`.
 const SITUATIONS: usize = 128;
 /// The beginnings of a catalogue's row that names no test.
 const WITHOUT_A_TEST: [&str; 2] = ["cannot occur: ", "open: "];
@@ -28,7 +28,7 @@ impl Row {
 }
 
 fn rows() -> Vec<Row> {
-    let text = fs::read_to_string(root().join("tests/scenarios/README.md")).unwrap();
+    let text = fs::read_to_string(root().join("tests/model/scenarios/README.md")).unwrap();
     let cells = text.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
     let row = |cells: Vec<&str>| match cells[..] {
         ["", number, situation, cover, ""] if !situation.is_empty() => {
@@ -56,7 +56,7 @@ fn test_functions(dir: &Path) -> BTreeSet<String> {
 fn exists(name: &str, functions: &BTreeSet<String>, lab: &str) -> bool {
     match name.split_once('/') {
         Some(("lab", scenario)) => lab.contains(&format!("\"{scenario}\"")),
-        Some(("model", scenario)) => root().join(format!("tests/scenarios/{scenario}.scn")).is_file(),
+        Some(("model", scenario)) => root().join(format!("tests/model/scenarios/{scenario}.scn")).is_file(),
         Some(("golden", story)) => root().join(format!("tests/data/golden/decisions/{story}.txt")).is_file(),
         Some(_) => false,
         None => functions.contains(name),
@@ -71,7 +71,7 @@ fn every_situation_of_the_catalogue_has_its_row() {
 
 /// Returns the name of each scenario of the model, with the numbers of the situations that the scenario's comment names.
 fn scenarios_of_the_model() -> Vec<(String, Vec<usize>)> {
-    let files = fs::read_dir(root().join("tests/scenarios")).unwrap().map(|file| file.unwrap().path());
+    let files = fs::read_dir(root().join("tests/model/scenarios")).unwrap().map(|file| file.unwrap().path());
     let scenarios = files.filter(|path| path.extension().is_some_and(|extension| extension == "scn"));
     scenarios
         .map(|path| {

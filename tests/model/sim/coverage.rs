@@ -270,7 +270,7 @@ impl Reached {
     }
 
     fn add_scenarios(&mut self) {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/scenarios");
         let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
         for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "scn")) {
             let trace = scenario::parse(&fs::read_to_string(&path).unwrap()).unwrap();

@@ -121,7 +121,7 @@ fn the_table_is_the_one_that_was_read() {
 /// Asserts that `docs/design/compared.md` has the same rows as the command prints, for each run that the page contains.
 #[test]
 fn the_page_shows_what_the_command_prints() {
-    let (page, table) = (include_str!("../../docs/design/compared.md"), table());
+    let (page, table) = (include_str!("../../../docs/design/compared.md"), table());
     let names = [GONE, BOTH, PARTS, CUT_OFF];
     for name in names {
         let block = |text: &str| {

@@ -1,4 +1,4 @@
-//! The pages of `tandem-sim run --html` in a real browser, which `tests/sim_page/setup` installs. Run the tests with
+//! The pages of `tandem-sim run --html` in a real browser, which `tests/model/sim_page/setup` installs. Run the tests with
 //! `cargo test --test sim_page`. The pictures are left in `target/sim_page`.
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "a test program: a panic is how it fails, nothing is exported")]
@@ -51,9 +51,9 @@ fn pictures() -> PathBuf {
     dir
 }
 
-/// Writes the page of a scenario of `tests/scenarios` to a file, and returns the path.
+/// Writes the page of a scenario of `tests/model/scenarios` to a file, and returns the path.
 fn written(name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scenarios/{name}.scn"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/model/scenarios/{name}.scn"));
     let trace = scenario::parse(&fs::read_to_string(source).unwrap()).unwrap();
     let page = page::page(&mut Sim::new(Bounds::for_scenarios(), Mutant::None), name, &trace);
     let file = pictures().join(format!("{name}.html"));

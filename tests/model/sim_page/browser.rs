@@ -23,7 +23,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts the Chromium that `tests/sim_page/setup` has installed.
+    /// Starts the Chromium that `tests/model/sim_page/setup` has installed.
     #[expect(clippy::disallowed_methods, reason = "a test starts the browser that it looks with")]
     pub fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ impl Browser {
     fn next(&mut self) -> Value {
         let mut line = Vec::new();
         self.from.read_until(0, &mut line).unwrap();
-        assert!(!line.is_empty(), "the browser has ended; run tests/sim_page/setup first");
+        assert!(!line.is_empty(), "the browser has ended; run tests/model/sim_page/setup first");
         let message: Value = serde_json::from_slice(line.strip_suffix(&[0]).unwrap_or(&line)).unwrap();
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {

@@ -14,7 +14,7 @@ fn told(path: &Path, mutant: Mutant) -> (String, Result<(), tandem::sim::Violati
 
 #[test]
 fn scenarios_replay_to_their_traces() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/scenarios");
     let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "scn"));
     assert!(!paths.is_empty());
