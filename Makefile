@@ -164,7 +164,7 @@ sim-page: setup ## the pages of the model's runs, looked at in a headless Chromi
 real: setup ## the parts that are tested against real etcds, an emulator of BMCs, Pacemaker's own fencer, pcs and gRPC for Python (root)
 	tests/fence_real/setup
 	tests/fencing_agent/setup
-	tests/data_dir_etcd35.sh target/etcd-3.5
+	tests/data_dir_real/setup
 	$(CARGO) test --no-run --test fence_real --test setup_real --test data_dir_real --test fencing_agent
 	$(CARGO) test --quiet --test fence_real
 	$(CARGO) test --quiet --test fencing_agent -- --ignored python

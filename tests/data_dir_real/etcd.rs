@@ -36,7 +36,7 @@ pub(crate) fn versions() -> Vec<Version> {
     let named = newer.into_iter().filter_map(|(number, variable)| Some((number, std::env::var_os(variable)?)));
     all.extend(named.map(|(number, binary)| Version { number, binary: PathBuf::from(binary) }));
     for version in &all {
-        let help = "install Debian 12's etcd-server for 3.4, run tests/data_dir_etcd35.sh target/etcd-3.5 for 3.5";
+        let help = "install Debian 12's etcd-server for 3.4, run tests/data_dir_real/setup for 3.5";
         let answer = command(&version.binary).arg("--version").output();
         let answer = answer.unwrap_or_else(|error| panic!("{}: {error}; {help}", version.binary.display()));
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
