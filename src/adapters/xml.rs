@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nests_and_escapes() {
+    fn elements_are_nested_and_their_text_is_escaped() {
         let mut xml = Writer::document("");
         xml.open("a", &[("n", "x<y & \"z\"")]).text("b", &[], "1 > 0").empty("c", &[]);
         assert_eq!(

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_action_makes_it_whole() {
+    fn every_other_action_makes_the_next_monitor_a_full_one() {
         let etcd = Etcd::runs();
         for request in
             [Request::Notify, Request::Promote, Request::Demote, Request::Stop, Request::Start, Request::Probe]

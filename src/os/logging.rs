@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_call_stands() {
+    fn a_second_initialization_of_logging_changes_nothing() {
         let settings = |stderr| Settings { tag: "test".to_owned(), stderr, syslog: LevelFilter::Off, file: None };
         init(settings(LevelFilter::Off));
         init(settings(LevelFilter::Debug));

@@ -195,7 +195,7 @@ mod tests {
     /// Asserts that a link in place of the agent's own directory is not followed. A container that ran before that directory existed may
     /// have put a link there.
     #[test]
-    fn its_name_leads_nowhere_else() {
+    fn a_link_in_place_of_the_agents_directory_is_not_followed() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let at = dir.path().join(NAME);
         fs::write(host.path().join(NOTE), serde_json::to_vec(&note(7)).unwrap()).unwrap();

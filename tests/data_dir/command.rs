@@ -57,7 +57,7 @@ fn touch(dir: &Dir, seconds: u64) {
 }
 
 #[test]
-fn people_see_everything() {
+fn show_prints_every_field_for_people() {
     let dir = lagging().write();
     touch(&dir, 951_782_399);
     let text = printed(&["show"], &dir);

@@ -8,7 +8,7 @@ use crate::writer::{CLUSTER, Dir, ME, Message, OTHER, PEER, REMOVE, Writer};
 use crate::{broken, ids, present, read};
 
 #[test]
-fn everything_is_read() {
+fn terms_indexes_and_members_are_read_from_a_log() {
     let mut writer = Writer::two_voters();
     writer.state(2);
     writer.term = 3;

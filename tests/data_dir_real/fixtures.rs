@@ -73,7 +73,7 @@ fn store(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_voter_killed_under_load() {
+fn a_voter_killed_under_load_is_read_as_etcd_describes_it() {
     each_version(|version, root| {
         let (mut leader, mut follower) = two_voters(version, root, &["--snapshot-count", "10"]);
         let mut client = leader.wait();
@@ -93,7 +93,7 @@ fn a_voter_killed_under_load() {
 }
 
 #[test]
-fn a_learner_killed() {
+fn a_killed_learner_is_read_as_etcd_describes_it() {
     each_version(|version, root| {
         let (voter, mut client) = alone(version, root, &[]);
         client.put("key", b"value".to_vec()).unwrap();
@@ -105,7 +105,7 @@ fn a_learner_killed() {
 }
 
 #[test]
-fn a_member_removed() {
+fn a_removed_member_is_read_as_etcd_describes_it() {
     each_version(|version, root| {
         let (_voter, mut client, departed) = with_departed(version, root);
         let expected = said(&mut client, &departed);

@@ -240,7 +240,7 @@ fn slowness_is_bounded() {
 }
 
 #[test]
-fn not_http_at_all() {
+fn an_answer_that_is_not_http_or_is_cut_off_fails() {
     let server = everywhere(Misbehaviour::Raw(b"220 mail.example ESMTP\r\n".to_vec()));
     status(&server).run().fails(&["GET"]).within(0.0, 9.5);
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"PowerState\":\"On\"".to_vec();

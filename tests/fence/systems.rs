@@ -356,7 +356,7 @@ fn an_empty_list_of_systems_proves_nothing() {
 }
 
 #[test]
-fn a_target_that_is_missing_or_elsewhere() {
+fn a_missing_reset_target_is_the_usual_one_and_another_hosts_is_refused() {
     let mut system = System::new("1");
     system.names_target = false;
     let server = Server::with_world(World::of(vec![system]));

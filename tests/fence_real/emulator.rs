@@ -121,7 +121,7 @@ fn is_off(output: &Output) {
 }
 
 #[test]
-fn every_action() {
+fn every_action_of_the_agent_works_with_the_emulator() {
     let emulator = Emulator::start(&[(FIRST, "node1")]);
     let run = |action: &str| emulator.call(action).run();
     run("validate-all").succeeds("");
@@ -143,7 +143,7 @@ fn every_action() {
 }
 
 #[test]
-fn logins_and_certificates() {
+fn wrong_logins_and_untrusted_certificates_fail() {
     let emulator = Emulator::start(&[(FIRST, "node1")]);
     let status = emulator.call("status");
     status.clone().set("password", "wrong").run().fails(&["unable to log in"]);
@@ -165,7 +165,7 @@ fn logins_and_certificates() {
 }
 
 #[test]
-fn two_systems_behind_one_service() {
+fn of_two_systems_only_one_that_is_named_is_fenced() {
     let emulator = Emulator::start(&[(FIRST, "node1"), (SECOND, "node2")]);
     for action in ["status", "monitor", "off", "reboot"] {
         emulator.call(action).run().fails(&["2 systems", FIRST, SECOND]);

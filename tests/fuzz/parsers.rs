@@ -97,7 +97,7 @@ fn bounded(text: &str, parse: impl Fn(&str)) {
 }
 
 #[test]
-fn the_cib() {
+fn any_cib_is_read_within_bounds() {
     survives(CIB, |xml| {
         let _ = cib::parse(xml, "etcd", "node2", Some("node1"));
         let _ = resource::parse(xml);
@@ -107,7 +107,7 @@ fn the_cib() {
 /// Asserts that deep or wide XML is parsed in bounded time. Depth exhausts the stack of a recursive parser, and the time of a
 /// parser that walks up from each element.
 #[test]
-fn xml_that_is_deep_or_wide() {
+fn deep_and_wide_xml_is_read_within_bounds() {
     let deep =
         |tag: &str, count: usize| format!("<cib>{}{}</cib>", format!("<{tag}>").repeat(count), "</x>".repeat(count));
     let wide = format!("<cib><status>{}</status></cib>", "<node_state uname='node1'/>".repeat(20_000));
@@ -128,7 +128,7 @@ fn a_cib_that_defines_entities_is_refused() {
 }
 
 #[test]
-fn a_containers_state() {
+fn any_state_of_a_container_is_read_within_bounds() {
     survives(INSPECTED, |json| {
         let _ = serde_json::from_str::<podman::State>(json);
     });
@@ -137,7 +137,7 @@ fn a_containers_state() {
 }
 
 #[test]
-fn what_etcd_said_last() {
+fn any_log_of_etcd_is_read_within_bounds() {
     survives(LOG, |log| {
         let _ = log_line::most_telling(log);
     });
@@ -147,14 +147,14 @@ fn what_etcd_said_last() {
 }
 
 #[test]
-fn etcds_configuration() {
+fn a_settled_configuration_forces_no_new_cluster() {
     survives(CONFIGURATION, |text| {
         assert!(!config::forces_new_cluster(&config::settled(text)));
     });
 }
 
 #[test]
-fn attributes_and_the_notify_variables() {
+fn any_attributes_and_notify_variables_are_read_within_bounds() {
     survives("12:node1", |value| {
         let _ = attributes::parse_lineage(value);
     });
@@ -168,7 +168,7 @@ fn attributes_and_the_notify_variables() {
 }
 
 #[test]
-fn records_of_the_peer() {
+fn any_record_of_the_peer_is_read_within_bounds() {
     let record = cib::parse(CIB, "etcd", "node2", Some("node1")).unwrap().peer_record.unwrap();
     survives(&serde_json::to_string(&record).unwrap(), |json| {
         let _ = serde_json::from_str::<PublishedState>(json);
@@ -176,7 +176,7 @@ fn records_of_the_peer() {
 }
 
 #[test]
-fn notes_and_words() {
+fn any_notes_and_confirmations_are_read_within_bounds() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("note");
     survives(NOTE, |text| {
@@ -188,7 +188,7 @@ fn notes_and_words() {
 }
 
 #[test]
-fn recorded_decisions() {
+fn any_recorded_decisions_are_read_within_bounds() {
     let recorded = include_str!("../data/fixtures/decisions/one.jsonl");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("decisions.jsonl");

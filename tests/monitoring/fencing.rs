@@ -42,7 +42,7 @@ fn the_two_rules_fire_in_their_states_alone() {
 }
 
 #[test]
-fn the_guide_has_both() {
+fn the_guide_has_both_alerts_of_the_watchdog() {
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operate/recovery.md");
     let guide = fs::read_to_string(guide).unwrap();
     let section = guide.split("\n### ").find(|section| section.starts_with("Alerts: the watchdog\n")).unwrap();

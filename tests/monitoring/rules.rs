@@ -93,7 +93,7 @@ fn test(name: &str, state: &str, minutes: u64, expectations: &[Value]) -> Value 
 }
 
 #[test]
-fn the_file_is_good() {
+fn promtool_accepts_the_alerting_rules() {
     promtool(&["check", "rules", rules_file().to_str().unwrap()], "");
 }
 

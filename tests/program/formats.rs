@@ -54,7 +54,7 @@ fn lineage(forks: u64, by: &str) -> Lineage {
 const BOOT: &str = "39c0d5cc-263940";
 
 #[test]
-fn the_durable_note() {
+fn the_durable_note_is_read_and_written_as_its_sample() {
     let alone_since = Some(LogPosition { term: 3, index: 1000 });
     let left_at = Some(LogPosition { term: 2, index: 900 });
     let of = Some(DataOwner { cluster_id: 77, member_id: 11, node: "node1".to_owned() });
@@ -75,7 +75,7 @@ fn the_durable_note() {
 }
 
 #[test]
-fn what_a_history_keeps_of_itself() {
+fn a_kept_history_is_read_and_written_as_its_sample() {
     let alone_since = Some(LogPosition { term: 3, index: 1000 });
     let kept = Some("node2".to_owned());
     holds("history.json", &KeptHistory { lineage: lineage(1, "node1"), alone_since, alone_revision: Some(812), kept });
@@ -83,7 +83,7 @@ fn what_a_history_keeps_of_itself() {
 }
 
 #[test]
-fn the_memory_of_a_boot() {
+fn the_memory_of_a_boot_is_read_and_written_as_its_samples() {
     let voter =
         RunningVoter { cluster_id: 77, member_id: 11, lineage: lineage(1, "node1"), sole: true, among_many: false };
     let ended_at = Some(DataEnd {
@@ -113,12 +113,12 @@ fn the_memory_of_a_boot() {
 }
 
 #[test]
-fn the_first_corosync_of_a_boot() {
+fn the_first_corosync_of_a_boot_is_read_and_written_as_its_sample() {
     holds("first-corosync.json", &FirstCorosync { boot_id: BOOT.to_owned(), started: 4_711 });
 }
 
 #[test]
-fn an_operators_confirmation() {
+fn an_operators_confirmation_is_read_and_written_as_its_sample() {
     let position = LogPosition { term: 3, index: 1000 };
     let (boot_id, lost_node) = (BOOT.to_owned(), "node2".to_owned());
     let word = Confirmation { boot_id, lost_node, cluster_id: 77, member_id: 11, position, accept_loss: true };
@@ -159,12 +159,12 @@ fn what_a_node_publishes() {
 }
 
 #[test]
-fn the_forks_of_a_history() {
+fn the_lineage_of_a_history_is_read_from_its_sample() {
     assert_eq!(parse_lineage(sample("etcd_lineage.txt").trim_end()), Some(lineage(2, "node1")));
 }
 
 #[test]
-fn since_when_there_are_two_voters() {
+fn the_time_of_two_voters_is_read_and_written_as_its_sample() {
     let written = sample("etcd_redundancy.txt");
     let read: Redundancy = written.trim_end().parse().unwrap();
     assert_eq!(read, Redundancy { is_redundant: true, since: 1_795_442_548 });
@@ -172,7 +172,7 @@ fn since_when_there_are_two_voters() {
 }
 
 #[test]
-fn how_far_etcd_has_reached() {
+fn the_reach_of_etcd_is_read_and_written_as_its_sample() {
     let written = sample("etcd_reached.txt");
     let read: Reached = written.trim_end().parse().unwrap();
     let position = LogPosition { term: 3, index: 1000 };
@@ -181,7 +181,7 @@ fn how_far_etcd_has_reached() {
 }
 
 #[test]
-fn who_votes_outside_of_the_pair() {
+fn the_third_voter_is_read_and_written_as_its_sample() {
     let written = sample("etcd_guest.txt");
     let third_voter = ThirdVoter::parse(&written);
     let (name, peer_url) = ("node3".to_owned(), "https://192.0.2.3:2380".to_owned());
@@ -239,7 +239,7 @@ fn an_event_and_how_far_a_recipient_is() {
 }
 
 #[test]
-fn versions_of_images() {
+fn the_versions_of_images_are_read_from_their_sample() {
     let known = BTreeMap::from([("sha256:4a1c".to_owned(), Version { minor: 5, patch: 16 })]);
     let written: BTreeMap<String, Version> = serde_json::from_str(&sample("image-versions.json")).unwrap();
     assert_eq!(written, known);

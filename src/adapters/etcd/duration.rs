@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_go_reads_them() {
+    fn durations_are_read_as_go_reads_them() {
         for (text, expected) in [
             ("5s", Some(5_000_000_000)),
             ("200ms", Some(200_000_000)),

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_says_nothing() {
+    fn a_body_that_is_no_redfish_error_has_no_complaint() {
         for body in
             [&b""[..], b"<html>", b"null", b"[]", b"{\"error\":7}", b"\xff\xfe", b"{\"error\":{\"message\":[]}}"]
         {

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_identification_selects() {
+    fn a_system_is_found_by_its_id_name_uuid_or_path() {
         let two = two_hosts();
         for name in [
             "Node1",

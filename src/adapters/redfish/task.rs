@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_end_in_failure_is_one() {
+    fn only_a_task_that_ended_in_failure_is_a_failure() {
         for state in ["New", "Running", "Pending", "Completed", "Stopping", "unheard-of"] {
             assert_eq!(failed(&json!({"TaskState": state, "TaskStatus": "OK"})), None, "{state}");
         }
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn its_messages_say_why() {
+    fn the_failure_of_a_task_has_the_tasks_message() {
         let message = json!([{"MessageId": "IDRAC.2.8.PSU501", "Message": "Already off."}]);
         let failure = failed(&json!({"TaskState": "Exception", "Messages": message})).unwrap();
         assert_eq!(failure.kind, FailureKind::WrongState);

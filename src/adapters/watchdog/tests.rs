@@ -77,7 +77,7 @@ fn what_is_no_watchdog_is_refused_with_what_to_type() {
 }
 
 #[test]
-fn the_first_one_has_two_numbers() {
+fn the_first_watchdog_is_found_by_both_of_its_device_numbers() {
     let kernel = kernel(&[]);
     fs::rename(kernel.path().join("watchdog3"), kernel.path().join("watchdog0")).unwrap();
     for number in [(1, 7), MISC] {

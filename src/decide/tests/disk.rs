@@ -68,7 +68,7 @@ fn what_was_announced_is_not_done_with_a_database_ahead_of_its_log() {
 }
 
 #[test]
-fn a_plain_start_goes_on_from_it() {
+fn a_plain_start_runs_etcd_on_a_database_ahead_of_its_log() {
     let together = at_rest().both_start().with_peer_record(history(PEER, &[ME, PEER], &[]));
     let plan = first(Request::Start, &together.with_disk(ahead(history(ME, &[ME, PEER], &[]))));
     assert_eq!(plan.effects, [Effect::RunContainer(RunMode::Normally)]);

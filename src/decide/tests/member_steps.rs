@@ -174,7 +174,7 @@ fn leadership_is_not_moved_for_a_removal_that_is_refused() {
 }
 
 #[test]
-fn a_word_is_for_one_member() {
+fn leave_for_fewer_voters_is_used_up_by_one_removal() {
     let (mut membership, words) = (healthy(5), Words { fewer_voters: Some(5) });
     let Next::Step(step, passed) = next(&membership, &Wish::Remove(5), &words) else { panic!("refused") };
     assert!(passed.uses_word);

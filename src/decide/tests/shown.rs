@@ -41,7 +41,7 @@ fn a_monitor_shows_a_change_once() {
 }
 
 #[test]
-fn it_is_the_last_effect_because_nothing_rests_on_it() {
+fn the_shown_leader_is_the_last_effect() {
     let evidence = voter(Some(ME), leads(None)).cib_with(|cib| cib.own_identity = None);
     let effects = first(Request::Monitor, &evidence).effects;
     assert!(effects.len() > 1);
@@ -62,7 +62,7 @@ fn an_etcd_that_rejects_this_agent_shows_nothing() {
 }
 
 #[test]
-fn a_stop_takes_it_back() {
+fn a_stop_takes_the_shown_leader_back() {
     let stopped = |shown| shows(Request::Stop, &at_rest().cib_with(|cib| cib.own_shown = Some(shown)));
     assert_eq!(stopped(leads(Some(true))), [None]);
     assert_eq!(stopped(leads(Some(false))), [None]);

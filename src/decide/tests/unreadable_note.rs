@@ -20,7 +20,7 @@ fn voter() -> DataDir {
 }
 
 #[test]
-fn nothing_is_started_or_published() {
+fn with_an_unreadable_note_nothing_is_started_or_published() {
     let down = || at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();
     let serves = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
     for (name, evidence) in [
@@ -38,7 +38,7 @@ fn nothing_is_started_or_published() {
 }
 
 #[test]
-fn nobody_goes_on_alone() {
+fn with_an_unreadable_note_no_node_runs_standalone() {
     let lost = || at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();
     let leaderless = || lost().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));
     assert!(matches!(first(Request::Monitor, &leaderless()).effects.first(), Some(Effect::WriteNote(_))));
@@ -65,7 +65,7 @@ fn what_was_forced_is_waited_for() {
 }
 
 #[test]
-fn what_it_may_say_counts() {
+fn an_unreadable_note_counts_as_left_behind_and_as_left() {
     let empty = at_rest();
     assert!(!empty.was_left_behind() && !empty.may_have_left());
     let unreadable = unreadable(empty);

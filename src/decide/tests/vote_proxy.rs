@@ -211,7 +211,7 @@ fn a_peer_that_comes_back_and_a_leader_call_the_vote_off() {
 }
 
 #[test]
-fn given_up_half_way_it_is_restarted() {
+fn etcd_is_restarted_where_a_vote_proxy_gave_up_half_way() {
     let cast = Progress::enter(Phase::StoodIn, 0);
     let plan = decide(Request::Monitor, &announced(survivor()), &cast);
     assert_eq!(why_restarted(&plan), Some(NoVoteProxy::InVain));

@@ -139,7 +139,7 @@ fn the_most_silent_client_sets_the_deadline() {
 
 /// Asserts that a byte after the deadline does not resume the feeding, because the feeding thread has already stopped.
 #[test]
-fn a_late_byte_saves_nothing() {
+fn a_byte_after_the_deadline_does_not_resume_the_feeding() {
     let mut mux = with_client(0);
     assert_eq!(acts(&mux.handle(seconds(61), bytes(1, 0))), [Output::StopFeeding]);
     assert_eq!(mux.fed_until(), Some(Duration::ZERO));

@@ -124,12 +124,12 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn lines_on_standard_input(input in lines()) {
+    fn any_lines_on_standard_input_are_read_within_bounds(input in lines()) {
         bounded(input.len(), || cases::lines(&input));
     }
 
     #[test]
-    fn words_on_the_command_line(words in proptest::collection::vec((0..3_u8, key(), value()), 0..12)) {
+    fn any_words_on_the_command_line_are_read_within_bounds(words in proptest::collection::vec((0..3_u8, key(), value()), 0..12)) {
         let words: Vec<OsString> = words.into_iter().flat_map(|(form, key, value)| match form {
             0 => vec![OsString::from_vec([b"--".to_vec(), key].concat()), OsString::from_vec(value)],
             1 => vec![OsString::from_vec([b"--".to_vec(), key, b"=".to_vec(), value].concat())],
@@ -139,17 +139,17 @@ proptest! {
     }
 
     #[test]
-    fn bodies(body in json()) {
+    fn any_json_body_is_read_within_bounds(body in json()) {
         bounded(body.len(), || cases::body(&body));
     }
 
     #[test]
-    fn arbitrary_bytes_as_a_body(body in proptest::collection::vec(any::<u8>(), 0..2048)) {
+    fn any_bytes_as_a_body_are_read_within_bounds(body in proptest::collection::vec(any::<u8>(), 0..2048)) {
         bounded(body.len(), || cases::body(&body));
     }
 
     #[test]
-    fn addresses_links_and_fingerprints(text in "\\PC{0,60}", other in "[-a-zA-Z0-9./:%\\[\\]#?]{0,60}") {
+    fn any_address_link_and_fingerprint_is_read_within_bounds(text in "\\PC{0,60}", other in "[-a-zA-Z0-9./:%\\[\\]#?]{0,60}") {
         bounded(text.len() + other.len(), || {
             cases::text(&text);
             cases::text(&other);
@@ -160,7 +160,7 @@ proptest! {
 /// Asserts that the largest accepted inputs are parsed within the limits. For these inputs, a parser that takes more
 /// than linear time would exceed the limits.
 #[test]
-fn the_largest_inputs() {
+fn the_largest_inputs_are_read_within_bounds() {
     let large = 256 * 1024;
     let names: String = (0..).map(|number| format!("{number:x},")).take(large / 5).collect();
     let keys: String = (0..).map(|number| format!("k{number:x}=1\n")).take(large / 8).collect();

@@ -148,7 +148,7 @@ fn with_one_fault_of_every_kind_the_last_is_caught() {
 }
 
 #[test]
-fn whole_searches_catch() {
+fn whole_searches_pass_unbroken_rules_and_catch_broken_ones() {
     assert_eq!(wrong(Mutant::None, from_blank()), None);
     // A node that lost its disk then knows of no fork, and waits for ever for one of its own.
     assert_caught(&[("forks-ignored", "dead")], Bounds { disks: true, ..bounds(1) });
@@ -269,7 +269,7 @@ fn a_vote_that_never_comes_is_not_waited_for() {
 /// [`what_is_long_or_takes_three_faults_is_played`].
 #[test]
 #[ignore = "a minute: `make sim-deep` runs it"]
-fn deep_searches_catch() {
+fn deep_searches_catch_broken_rules() {
     let alone = Bounds { operators: true, unblocks: true, ..bounds(2) };
     let caught = [
         ("proof-outlives-its-claim", "acknowledged write w1 is lost"),

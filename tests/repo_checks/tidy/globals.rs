@@ -228,7 +228,7 @@ fn what_belongs_to_the_process_is_touched_where_it_is_listed() {
 }
 
 #[test]
-fn it_is_found_in_every_spelling() {
+fn a_global_is_found_in_every_spelling() {
     for (text, word) in [
         ("static LIMIT: OnceLock<u32> = OnceLock::new();", "static"),
         ("fn f() { static LIMIT: AtomicU32 = AtomicU32::new(0); }", "static"),

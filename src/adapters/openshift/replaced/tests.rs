@@ -143,7 +143,7 @@ fn a_machine_whose_node_has_a_member_stays_until_the_member_is_out() {
 
 /// Asserts that the deletion ends although another client removes the hook, or recreates an object repeatedly.
 #[test]
-fn with_a_second_writer_it_ends_too() {
+fn a_deletion_ends_although_a_second_writer_interferes() {
     let world = World::of_two();
     let mut replaced = world.saved();
     for turns in 0..20 {

@@ -16,7 +16,7 @@ fn parsed(changed: &[(&str, &str)]) -> Result<Params, Invalid> {
 }
 
 #[test]
-fn defaults_and_ipv6() {
+fn parameters_have_defaults_and_nodes_may_have_ipv6_addresses() {
     let params = parsed(&[]).unwrap();
     assert_eq!(params.nodes[1].ip.to_string(), "2001:db8::2");
     assert_eq!((params.client_port, params.oom, params.max_backups), (2379, -997, 3));

@@ -141,7 +141,7 @@ fn notify_drops_this_node_and_all_that_it_does_not_reach() {
 }
 
 #[test]
-fn of_two_none_drops_itself() {
+fn with_notify_a_node_of_two_drops_its_peer_and_not_itself() {
     assert_eq!(notified(2, OnQuorumLoss::Notify), [(ChangeKind::Left, "b".to_owned())]);
 }
 

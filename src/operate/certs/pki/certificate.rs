@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_says_so() {
+    fn a_file_without_a_certificate_is_named_in_the_error() {
         for wrong in ["", "rubbish", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
             let error = first(wrong, "/tmp/it").unwrap_err().to_string();
             assert!(error.starts_with("/tmp/it is no certificate that can be read: "), "{error}");

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn other_data_are_no_end() {
+    fn a_change_does_not_end_while_the_nodes_data_differ() {
         let hash = |hash| Hash { hash, compact_revision: 5 };
         let (one, two) = ("node1".to_owned(), "node2".to_owned());
         let compared = |there| compared([&one, &two], (9, [hash(1), hash(there)]));

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_full_is_none_of_both() {
+    fn a_database_a_quarter_full_has_no_alarm_and_is_not_nearly_full() {
         let one = member(1, Some("node1"));
         let damaged = Space::of(&[(&one, Some(1), said(25, &["memberID:9 alarm:CORRUPT"]))], 100);
         assert!(damaged.has_alarm() && damaged.has_other_alarm());
