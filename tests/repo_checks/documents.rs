@@ -216,3 +216,15 @@ fn every_command_in_the_text_is_one() {
     }
     assert!(unknown.is_empty(), "{unknown:#?}");
 }
+
+/// Asserts that each folder of `tests/` is a test program, or is described in the table of folders.
+#[test]
+fn every_folder_of_the_tests_is_a_program_or_has_a_row() {
+    let rows = read("tests/README.md");
+    let folders = fs::read_dir(root().join("tests")).unwrap().map(|entry| entry.unwrap().path());
+    let others = folders.filter(|path| path.is_dir() && !path.join("main.rs").is_file());
+    let names: Vec<String> = others.map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    let without: Vec<&String> = names.iter().filter(|name| !rows.contains(&format!("| `{name}/` |"))).collect();
+    assert!(without.is_empty(), "tests/README.md has no row for {without:?}");
+    assert!(names.iter().any(|name| name == "support"), "{names:?}");
+}
