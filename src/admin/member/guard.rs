@@ -8,21 +8,25 @@ use crate::operate::failure::Failure;
 use crate::operate::members::guard::{self, Guard, Place};
 
 const HELP: &str = "\
-It writes nothing: 'tandem member guard ... | kubectl apply --filename -' does. The budget has as many pods stay available as voters are
-wanted, less one, so that Kubernetes' eviction API drains one control-plane node at a time, and none while another one's pod is not
-ready. The pods are yours: one on each control-plane node, with the label --selector, ready while the etcd of its node is healthy. No
-other budget may select them. OpenShift's etcd operator has a budget and pods of its own, and needs none of this.
+It prints the object for Kubernetes and writes nothing there. This command does:
 
-With --json: voters, min_available, and manifest (the object).";
+  tandem member guard | kubectl apply --filename -
+
+The budget keeps one pod less available than there should be voters. Kubernetes' eviction API then drains one
+control-plane node at a time, and none while the pod of another one is not ready. The pods are yours: one on each
+control-plane node, with the label of --selector, ready while the etcd of its node is healthy. No other budget may
+select them. OpenShift's etcd operator has its own budget and pods, and does not need this one.
+
+With --json: voters (how many there should be), min_available, and manifest (the object).";
 
 /// Prints a PodDisruptionBudget that lets one control-plane node be drained at a time
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// The namespace of the pods that are counted
+    /// Namespace of the pods that the budget counts
     #[arg(long, value_name = "NAME", default_value = "kube-system", value_parser = namespace)]
     namespace: String,
-    /// The label of the pods that are counted
+    /// Label of the pods that the budget counts
     #[arg(long, value_name = "KEY=VALUE", default_value = "app=etcd-quorum-guard", value_parser = label)]
     selector: (String, String),
     #[command(flatten)]

@@ -12,19 +12,32 @@ use crate::operate::members::look::MembersSeen;
 use crate::os::output::complain;
 
 const HELP: &str = "\
-It changes nothing. Healthy is who answered within 2 seconds, in this cluster, with this leader and without the alarm CORRUPT; a
-voter also has a majority confirm a read. What could not be asked is null, never false.
+It changes nothing. A member is healthy if it answers within 2 seconds, is in this cluster, follows this leader
+and raises no alarm CORRUPT. A healthy voter also answers a read that a majority confirms. What could not be
+asked is null, never false.
 
-Without --endpoints and ETCDCTL_ENDPOINTS the pair of this node's resource is meant.
+Without --endpoints and ETCDCTL_ENDPOINTS the command shows the pair of this node's etcd resource.
 
 With --json, ids are hexadecimal strings:
-  cluster_id, leader (its id), voters_wanted (the nodes of the pair; else --voters, the install config's number, or as many as
-                 there are), change (one under way, in its author's words; or null)
-  members        each with id, name, node (in a pair), peer_urls, client_urls, role (voter, learner), started, leader (whether it
-                 leads), healthy, why (not), index, lag (entries behind the leader), db_bytes, machine (present or deleting, where
-                 Machines are known), deleting, protected (whether its Machine's deletion waits for it)";
+  cluster_id     id of the cluster
+  leader         id of the leading member
+  voters_wanted  how many voters there should be: as many as the pair has nodes; for any other etcd --voters, else
+                 the number in the install config, else the present number
+  change         the change that is under way, in a sentence of the program that makes it; or null
+  members        one object for each member:
+    id, name, node (in a pair), peer_urls, client_urls
+    role         voter or learner
+    started      whether it has ever started
+    leader       whether it leads
+    healthy      whether it is healthy; why has the reason where it is not
+    index        committed index of its log
+    lag          how many of the leader's entries it lacks
+    db_bytes     size of its database in bytes
+    machine      present or deleting, where its Machine is known
+    deleting     whether its Machine is being deleted
+    protected    whether a hook delays the deletion of its Machine until the member is removed";
 
-/// Shows the members of an etcd of any size, and which are healthy
+/// Shows the members of an etcd of any size, and which of them are healthy
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {

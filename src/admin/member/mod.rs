@@ -22,7 +22,7 @@ use crate::operate::members::order::Order;
 use crate::operate::members::outcome::Outcome;
 use crate::os::output::complain;
 
-/// Shows and changes the members of an etcd, and says which change of them may be made now
+/// Shows and changes the members of an etcd, and checks which change is allowed now
 #[derive(Subcommand)]
 pub(super) enum Command {
     List(list::Arguments),

@@ -12,20 +12,30 @@ use crate::operate::members::order::newcomer;
 use crate::operate::members::planned::planned;
 
 const HELP: &str = "\
-It changes nothing. It is also for programs that drain, reboot or delete machines. To stop several nodes, ask and stop one after
-another. 'tandem status --may-stop NODE' is another name of 'tandem member plan stop NODE'.
+It changes nothing. Programs that drain, reboot or delete machines may ask it, too. The answer is for one change:
+to stop several nodes, ask for one, stop it, then ask for the next. 'tandem status --may-stop NODE' is another
+name of 'tandem member plan stop NODE'.
 
-Exit codes: 0 it may be done now; 1 the answer is not known; 2 the arguments make no sense; 3 a rule forbids it now.
+Exit codes:
+  0  it is allowed now
+  1  the answer is not known
+  2  the arguments are wrong
+  3  a rule forbids it now
 
 With --json:
-  wish (stop, remove, promote, replace, add), node, allowed, rule (M1 to M14 of docs/operate/recovery.md), because, instead (what to
-                 type or to wait for)
-  voters, healthy_voters, quorum   as it is now
-  after          as it is once the wish is fulfilled: voters, quorum, tolerates (how many more voters may be lost)
-  seconds_with_one_voter   for how long one voter carries everything, at 100 MB a second; null where more do
-  steps          each with what, who (tandem, agent or operator), done";
+  wish           stop, remove, promote, replace or add
+  node           the node or member that would be changed
+  allowed        whether it is allowed now
+  rule           the rule that forbids it (M1 to M14 of docs/operate/recovery.md), or null
+  because        the reason, or null
+  instead        what to type or to wait for, or null
+  voters, healthy_voters, quorum   the numbers now
+  after          the numbers after the change: voters, quorum, tolerates (how many more voters may then be lost)
+  seconds_with_one_voter   for how many seconds one voter serves alone while the new member copies its data, estimated
+                 at 100 MB a second; null where more than one voter serves
+  steps          each with what, who does it (tandem, agent or operator) and done";
 
-/// Says whether a change of the members, or a stop of a node, may be made now, and its steps
+/// Checks whether a change of the members, or a stop of a node, is allowed now, and prints its steps
 #[derive(Subcommand)]
 pub(in crate::admin) enum Plan {
     Stop(Stop),
@@ -35,7 +45,7 @@ pub(in crate::admin) enum Plan {
     Add(Add),
 }
 
-/// Says whether NODE may be stopped or rebooted now without a pause in the writes
+/// Checks whether NODE may be stopped or rebooted now without a pause in the writes
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Stop {
@@ -46,21 +56,21 @@ pub(in crate::admin) struct Stop {
     shared: Shared,
 }
 
-/// Says whether NODE's member may be removed now
+/// Checks whether NODE's member may be removed now
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Remove {
     /// The node, or the member by its name or id
     #[arg(value_name = "NODE")]
     node: String,
-    /// As if it had been said that nothing is to replace it
+    /// Plans the removal of a healthy voter that nothing replaces, as the same option of 'tandem member remove' allows
     #[arg(long)]
     allow_fewer_voters: bool,
     #[command(flatten)]
     shared: Shared,
 }
 
-/// Says whether NODE's learner may be promoted now
+/// Checks whether NODE's learner may be promoted now
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Promote {
@@ -71,25 +81,25 @@ pub(in crate::admin) struct Promote {
     shared: Shared,
 }
 
-/// Says whether the replacement of OLD may begin, or go on, now
+/// Checks whether the replacement of OLD may begin or continue now
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Replace {
-    /// The node that is to go
+    /// The node that leaves
     #[arg(value_name = "OLD")]
     old: String,
-    /// What is to take its place
+    /// The new member, and its address or peer URL; in a pair, without it a new machine takes over the name and address of OLD
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = newcomer)]
     new: Option<Newcomer>,
     #[command(flatten)]
     shared: Shared,
 }
 
-/// Says whether a member may be added now
+/// Checks whether a member may be added now
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Add {
-    /// The new member, and its address or peer URL
+    /// Name of the new member, and its address or peer URL; the default port is 2380
     #[arg(value_name = "NAME=ADDRESS", value_parser = newcomer)]
     new: Newcomer,
     #[command(flatten)]

@@ -12,18 +12,26 @@ use crate::operate::members::protect::{self, Protected, Row};
 use crate::operate::members::source::Target;
 
 const HELP: &str = "\
-The hook is 'pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum' on a Machine of the Cluster API, and 'EtcdQuorumOperator' of
-'clusteroperator/etcd' among the preDrain hooks of one of the Machine API: its controller neither drains nor deletes the Machine while
-it is there. Put it on before a learner is promoted, and take it off once the member is gone. It is never put back on a Machine that
-is being deleted: who took it off meant it. Where OpenShift's etcd operator runs, it keeps its hooks by itself, and nothing is
-written. Not run on a real OpenShift.
+While the hook is on a Machine, the controller of Machines neither drains nor deletes it. On a Machine of the
+Cluster API the hook is 'pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum'. On a Machine of OpenShift's
+Machine API it is 'EtcdQuorumOperator' of 'clusteroperator/etcd' among the preDrain hooks.
 
-Exit codes: 0 done, or there already; 1 failed, or nobody could be asked; 2 the arguments make no sense; 3 a Machine is being deleted.
+Put the hook on before a learner is promoted, and take it off once the member is removed. A Machine that is being
+deleted gets no hook, because its hook was taken off on purpose. Where OpenShift's etcd operator runs, it keeps its
+own hooks, and the command writes nothing. Not run on a real OpenShift.
 
-With --json: operator says whether an etcd operator keeps the hooks, so that nothing was written; machines has each node with what
-was done (written, already, deleting, none: it has no Machine of the control plane).";
+Exit codes:
+  0  done, or done before
+  1  failed, or no member answered
+  2  the arguments are wrong
+  3  a Machine is being deleted
 
-/// Holds the deletion of a member's Machine up until the member is gone
+With --json:
+  operator  whether OpenShift's etcd operator keeps the hooks, so that nothing was written
+  machines  for each node what was done: written, already (done before), deleting (its Machine is being deleted), or
+            none (it has no Machine of the control plane)";
+
+/// Puts a hook on a member's Machine, which delays the deletion of the Machine
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Protect {
@@ -31,7 +39,7 @@ pub(in crate::admin) struct Protect {
     whose: Whose,
 }
 
-/// Lets the deletion of a member's Machine go on
+/// Takes the hook off a member's Machine, so that the Machine may be deleted
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Unprotect {
@@ -46,10 +54,10 @@ struct Whose {
     /// The node, or the member by its name, id or peer URL
     #[arg(value_name = "NODE", required_unless_present = "all")]
     node: Option<String>,
-    /// Every voter
+    /// Selects every voter
     #[arg(long, conflicts_with = "node")]
     all: bool,
-    /// The API whose Machine it is (the one that has it)
+    /// API that has the Machine; by default, the one in which it is found
     #[arg(long, value_enum)]
     hook: Option<Hook>,
     #[command(flatten)]
@@ -60,7 +68,9 @@ struct Whose {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Hook {
+    /// OpenShift's Machine API
     MachineApi,
+    /// The Cluster API of Kubernetes
     ClusterApi,
 }
 

@@ -13,22 +13,23 @@ use crate::operate::members::source::Target;
 pub(super) struct SourceArguments {
     #[command(flatten)]
     resource: ResourceArgument,
-    /// An etcd that is no pair: where its members serve clients (or ETCDCTL_ENDPOINTS)
+    /// Client URLs of an etcd that is no pair; the default is ETCDCTL_ENDPOINTS, else the pair of this node
     #[arg(long, value_name = "URL,...", value_delimiter = ',', conflicts_with = "resource")]
     endpoints: Vec<String>,
-    /// The CA of its certificates (or ETCDCTL_CACERT)
+    /// File with the CA that signed that etcd's certificates; the default is ETCDCTL_CACERT
     #[arg(long, value_name = "FILE", requires = "endpoints")]
     cacert: Option<PathBuf>,
-    /// A client certificate (or ETCDCTL_CERT)
+    /// File with a client certificate for that etcd; the default is ETCDCTL_CERT
     #[arg(long, value_name = "FILE", requires = "endpoints")]
     cert: Option<PathBuf>,
-    /// Its key (or ETCDCTL_KEY)
+    /// File with the private key of --cert; the default is ETCDCTL_KEY
     #[arg(long, value_name = "FILE", requires = "endpoints")]
     key: Option<PathBuf>,
-    /// How many voters such an etcd is to have (controlPlane.replicas of the install config behind --kubeconfig, or as many as it has)
+    /// How many voters that etcd should have; the default is controlPlane.replicas in the install config of the API of
+    /// --kubeconfig, else the present number
     #[arg(long, value_name = "NUMBER", conflicts_with = "resource")]
     voters: Option<usize>,
-    /// Who makes the machines of such an etcd: access to the Kubernetes API that has their Machines
+    /// Access to the Kubernetes API that has the Machines of that etcd's members; without it, no Machine is checked
     #[arg(long, value_name = "FILE", conflicts_with = "resource")]
     kubeconfig: Option<PathBuf>,
 }

@@ -14,29 +14,40 @@ use crate::os::clock;
 use crate::os::output::complain;
 
 const HELP: &str = "\
-Each 30 seconds, or once with --once, it puts the hook of 'tandem member protect' on the Machine of each voter that lacks it and is not
-being deleted, and takes it off one that is being deleted once a majority confirms that its node has no member. It promotes, removes and
-deletes nothing, and writes nothing where OpenShift's etcd operator runs. Where another writer takes a hook off three times, it is put
-on no more, until it is seen on that Machine again. Where a voter's Machine is being deleted and another machine of the control plane
-runs without a member, it prints the 'tandem member replace' to type.
+Each 30 seconds, or once with --once, the command does this:
+  - It puts the hook of 'tandem member protect' on the Machine of each voter that lacks it, unless the Machine is
+    being deleted.
+  - It takes the hook off a Machine that is being deleted, once a majority confirms that its node has no member.
+  - If a voter's Machine is being deleted, and another machine of the control plane runs without a member, it prints
+    the 'tandem member replace' to type.
 
-A pair's collector does the same with 'pcs resource update etcd machine_hooks=yes'. Not run on a real OpenShift.
+It promotes, removes and deletes nothing. Where OpenShift's etcd operator runs, it writes nothing. If another writer
+takes the hook off a Machine three times, the command puts it on no more, until it finds the hook there again.
 
-Exit codes of --once: 0 done, or nothing was left to do; 1 failed, or no member answered; 2 the arguments make no sense; 3 something
-could not be done, or a hook was given up.
+In a pair, 'pcs resource update etcd machine_hooks=yes' has the collector do the same. Not run on a real OpenShift.
 
-With --json, an object for each turn with news: operator is whether an etcd operator keeps the hooks, so that
-nothing was written; put_on, taken_off and given_up are nodes; due has each replacement with old, new and command; problems are
-sentences.";
+Exit codes of --once:
+  0  done, or nothing was left to do
+  1  failed, or no member answered
+  2  the arguments are wrong
+  3  something could not be done, or a hook is put on no more
 
-/// Keeps a hook on the Machine of each voter, and takes it off once the member is gone
+With --json, one object each time that something was done or has changed:
+  operator   whether OpenShift's etcd operator keeps the hooks, so that nothing was written
+  put_on     the nodes whose Machine got the hook
+  taken_off  the nodes whose Machine lost it
+  given_up   the nodes whose Machine gets it no more
+  due        each replacement that is to be typed, with old, new and command
+  problems   what could not be done, in sentences";
+
+/// Keeps a hook on the Machine of each voter, and takes it off once the member is removed
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// Looks once, for a timer or a script
+    /// Checks and writes the hooks once, then ends; for a timer or a script
     #[arg(long)]
     once: bool,
-    /// Where it remembers how often a hook was taken off
+    /// File that counts how often another writer took each hook off
     #[arg(long, value_name = "FILE", default_value = PATH)]
     state: PathBuf,
     #[command(flatten)]

@@ -13,81 +13,92 @@ use crate::decide::members::Newcomer;
 use crate::operate::members::order::{Order, Terms, newcomer};
 
 const HELP: &str = "\
-Each step is judged by the rules of 'tandem member plan' just before it is taken, with a look of its own; where waiting helps, the
-command waits, until --timeout. Killed or cut off anywhere, it is typed again and does what is left. Two at once are kept apart by
-a lock. Without --endpoints and ETCDCTL_ENDPOINTS the pair of this node's resource is meant.
+Before each step the command observes the members anew and checks the rules of 'tandem member plan'. Where waiting
+helps, it waits, until --timeout. A command that was killed or cut off may be typed again, and does what is left.
+A lock keeps a second command from changing the members at the same time. Without --endpoints and
+ETCDCTL_ENDPOINTS the command changes the pair of this node's etcd resource.
 
-Exit codes: 0 done; 1 failed, or nobody could be asked; 2 the arguments make no sense; 3 a rule forbids it now, or did until --timeout.
+Exit codes:
+  0  done
+  1  failed, or no member answered
+  2  the arguments are wrong
+  3  a rule forbids it now, or still forbade it at the end of --timeout
 
-With --json, and without --dry-run, whose answer is that of 'tandem member plan':
-  wish (add, remove, replace, promote), node, done, rule (M1 to M14 of docs/operate/recovery.md), because, instead (what to type or to
-                 wait for; these three are null where it is done)
-  made           what this call did, in sentences; empty where everything was done before
-  new_etcd       what the new member's etcd is to be started with, by variable; null where no member is new
-  voters, healthy_voters   as it is now
-  seconds        how long it took";
+With --json (with --dry-run the keys are those of 'tandem member plan'):
+  wish           add, remove, replace or promote
+  node           the node or member that was changed
+  done           whether the change is complete
+  rule           the rule that forbids the next step (M1 to M14 of docs/operate/recovery.md); null if it is complete
+  because        the reason; null if it is complete
+  instead        what to type or to wait for; null if it is complete
+  made           what this call changed, one sentence for each step; empty if all was done before
+  new_etcd       the settings to start the new member's etcd with, by environment variable; null if no member is new
+  voters, healthy_voters   the numbers now
+  seconds        how long the command took";
 
-/// Adds a member: as a learner, which becomes a voter once it has caught up
+/// Adds a member as a learner, and promotes it to a voter once it has caught up
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Add {
-    /// The new member, and its address or peer URL
+    /// Name of the new member, and its address or peer URL; the default port is 2380
     #[arg(value_name = "NAME=ADDRESS", value_parser = newcomer, required_unless_present = "outside")]
     new: Option<Newcomer>,
-    /// A third member beside a pair, on a machine that no agent looks after: for whoever leaves the pair for three machines
+    /// In a pair, adds a third member on a machine that no agent manages; a step on the way to three machines
     #[arg(long, value_name = "NAME=URL", value_parser = newcomer, conflicts_with_all = ["new", "fence", "endpoints"])]
     outside: Option<Newcomer>,
-    /// In a pair, an option of its fence device, such as ip=ADDRESS or password_file=FILE; may be given several times
+    /// In a pair, an option of the new machine's fence device, such as ip=ADDRESS or password_file=FILE; repeat it for each
+    /// option. Needed are ip, username and password_file
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "endpoints")]
     fence: Vec<(String, String)>,
-    /// In a pair, the new machine's address on a further Corosync link; given for each link, in their order
+    /// In a pair, the new machine's address on a further Corosync link; repeat it for each link, in their order
     #[arg(long = "link", value_name = "ADDRESS", conflicts_with = "endpoints")]
     links: Vec<IpAddr>,
     #[command(flatten)]
     shared: Shared,
 }
 
-/// Removes NODE's member
+/// Removes the member of NODE
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Remove {
     /// The node, or the member by its name, id or peer URL
     #[arg(value_name = "NODE")]
     node: String,
-    /// A healthy voter may go although nothing replaces it; asked back
+    /// Also removes a healthy voter that nothing replaces; the command asks for its name first
     #[arg(long)]
     allow_fewer_voters: bool,
     #[command(flatten)]
     shared: Shared,
 }
 
-/// Replaces OLD by a new member: one command, planned or after a loss
+/// Replaces the member OLD by a new one, as planned work or after a loss
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Replace {
-    /// The node that is to go; in a pair, nothing goes on with the replacement that is under way
+    /// The node that leaves, or its member by name, id or peer URL; in a pair, without it the change under way continues
     #[arg(value_name = "OLD")]
     old: Option<String>,
-    /// What is to take its place; in a pair, nothing means a new machine with the same name and address
+    /// The new member, and its address or peer URL; in a pair, without it a new machine takes over the name and address of OLD
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = newcomer)]
     new: Option<Newcomer>,
-    /// An option of the new machine's fence device, such as ip=ADDRESS or password_file=FILE; may be given several times
+    /// In a pair, an option of the new machine's fence device, such as ip=ADDRESS or password_file=FILE; repeat it for each
+    /// option. Needed are ip, username and password_file; only a machine with the name of OLD keeps the device of OLD without it
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "endpoints")]
     fence: Vec<(String, String)>,
-    /// The new machine's address on a further Corosync link; given for each link, in their order
+    /// In a pair, the new machine's address on a further Corosync link; repeat it for each link, in their order
     #[arg(long = "link", value_name = "ADDRESS", conflicts_with = "endpoints")]
     links: Vec<IpAddr>,
-    /// The old machine is off although its BMC does not say so; asked back
+    /// Confirms that the old machine is off, where its BMC does not report that; the command asks for the name of OLD first
     #[arg(long, conflicts_with = "endpoints")]
     old_is_off: bool,
-    /// Takes back what can be taken back of the replacement that is under way
+    /// Takes back what can be taken back of the change that is under way
     #[arg(long, conflicts_with_all = ["endpoints", "new", "fence", "links", "old_is_off"])]
     abort: bool,
     #[command(flatten)]
     shared: Shared,
 }
 
-/// Makes NODE's learner a voter once it has caught up
+/// Promotes NODE's learner to a voter once it has caught up
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Promote {
@@ -103,10 +114,10 @@ pub(in crate::admin) struct Promote {
 pub(super) struct Shared {
     #[command(flatten)]
     source: SourceArguments,
-    /// Changes nothing, and answers as 'tandem member plan' does
+    /// Changes nothing, and prints the plan as 'tandem member plan' does
     #[arg(long)]
     dry_run: bool,
-    /// How long it waits for what passes by itself
+    /// Longest wait for what passes by itself, such as 90s or 30m
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
