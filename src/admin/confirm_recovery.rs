@@ -30,23 +30,37 @@ use crate::records::events::{self, own};
 use crate::records::state_file;
 
 const HELP: &str = "\
-It first asks the BMC of the lost node, where Pacemaker neither sees that node nor has a confirmation that it is off. A node
-whose BMC says On is probably serving, and only the network between the two is cut. The command then does nothing, unless
---node-is-on NODE names that node.
+The command first asks the BMC of the lost node, unless Pacemaker sees that node or has a confirmation that it is off. A
+node whose BMC reports On probably serves, and only the network between the nodes is cut. The command then does nothing,
+unless --node-is-on names that node.
 
-It asks for up to three words, all before it does anything: the name of the node that is given up (--confirm NODE), leave
-to grant this node quorum alone, where it has none (--grant-quorum, or --yes), and the lost node's name once more from an
-operator that has seen that it is off, where Pacemaker has no confirmation of that (--confirm-off NODE). --dry-run prints the
-command with the words that this state needs. With --no-input, or where stdin is no terminal and ends, it asks nothing: if a
-word is missing, it does nothing and ends with 3. --confirm-off is not missing where the lost node's BMC answers, because
-Pacemaker fences that node by itself.
+It asks for up to three confirmations, all before it changes anything:
+  - the name of the lost node, which is given up (--confirm NODE)
+  - 'yes' to grant this node quorum alone, if it has none (--grant-quorum, or --yes)
+  - the name of the lost node once more, if you have seen that it is off and Pacemaker has no confirmation of that
+    (--confirm-off NODE). If its BMC answers, Pacemaker fences the node by itself, and this one is not needed.
 
-With --json, questions and warnings go to stderr. Where nothing was done, missing has the options that were not given, and
-command what to type. given_up is the lost node's name; quorum is had, granted or declined;
-fencing is confirmed (Pacemaker has it, or was told now), left (to Pacemaker, which starts nothing before), online (the
-lost node is there, or comes or goes) or unknown (the CIB could not be read); bmc is on, off, unknown or not_asked; plan and because are what the agent would do now if Pacemaker asked for a start, as 'tandem explain' has them.";
+--dry-run prints the command with the options that this state needs. With --no-input, or if stdin is no terminal and has
+ended, the command asks nothing.
 
-/// Lets this node run without its peer although nothing proves that the peer did not continue; asks for the peer's name
+Exit codes:
+  0  confirmed; with --dry-run, the command was printed
+  1  refused or failed
+  3  a confirmation is missing, and nothing was done
+
+With --json, questions and warnings go to stderr. If nothing was done, only given_up, bmc, missing and command are there.
+  given_up  name of the lost node
+  bmc       what its BMC reports: on, off, unknown or not_asked
+  missing   the options that are missing
+  command   what to type
+  quorum    had (before the command), granted or declined
+  fencing   confirmed (Pacemaker has the confirmation that the node is off), left (Pacemaker has none, and starts nothing
+            before it has fenced the node), online (the lost node is online, joining or leaving), or unknown (the CIB could
+            not be read)
+  plan      the effects of a start that Pacemaker would ask for now, and what follows them, as in 'tandem explain'
+  because   the reason of that plan";
+
+/// Lets this node serve without its peer although the peer may have taken writes alone; asks for the peer's name
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
@@ -55,12 +69,12 @@ pub(super) struct Arguments {
     /// Accepts that the lost node ran standalone and that its writes since then are lost
     #[arg(long)]
     accept_loss: bool,
-    /// Gives this node up although its BMC reports On
+    /// Gives up this lost node although its BMC reports On
     #[arg(long, value_name = "NODE")]
     node_is_on: Option<String>,
     #[command(flatten)]
     words: WordArguments,
-    /// Shows all evidence
+    /// Prints all evidence, as 'tandem explain' does
     #[arg(long)]
     verbose: bool,
     #[command(flatten)]

@@ -10,17 +10,20 @@ use crate::operate::etcdctl;
 use crate::operate::failure::Failure;
 
 const HELP: &str = "\
-It runs etcdctl in etcd's container on this node, where the image has it, else etcdctl of this machine (package etcd-client). Where etcd does
-not run on this node, the peer's etcd is asked. The endpoint and the certificates are those of the resource, in ETCDCTL_ENDPOINTS,
-ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY; an option that is typed, such as --endpoints, takes its variable's place. Certificates of
-Tandem's own CA are those of its user root.
+The command runs etcdctl in etcd's container on this node, if the image has it. Otherwise it runs etcdctl of this
+machine (package etcd-client), and asks the peer's etcd if etcd does not run on this node.
 
-All words that follow are etcdctl's own, and so are what it reads, what it prints and its exit code:
+It sets ETCDCTL_ENDPOINTS, ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY to the endpoint and the certificates of the
+etcd resource. An option that you type, such as --endpoints, replaces its variable. If the resource uses certificates
+of Tandem's own CA, etcdctl gets the certificate of etcd's user root.
+
+All words after 'tandem etcdctl' go to etcdctl, except --resource before them. Its input, output and exit code are
+passed through:
 
   tandem etcdctl endpoint status --cluster --write-out=table
   tandem etcdctl snapshot save /var/lib/etcd/backup.db
 
-A path that etcdctl reads or writes is one in the container, where it runs there.";
+Where etcdctl runs in the container, paths are those in the container.";
 
 /// Runs etcdctl with the endpoint and the certificates of this node's etcd
 #[derive(Args)]
@@ -28,7 +31,7 @@ A path that etcdctl reads or writes is one in the container, where it runs there
 pub(super) struct Arguments {
     #[command(flatten)]
     resource: ResourceArgument,
-    /// What etcdctl is to do
+    /// Arguments of etcdctl
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     typed: Vec<OsString>,
 }

@@ -21,35 +21,47 @@ use crate::records::events::read::{self, Follower};
 use crate::records::events::{self, Event, Repeat, Type, append, reason};
 
 const HELP: &str = "\
-The events of this node: what Pacemaker tells its alert agent here, what this node's agent decided, and what its collector saw.
-They are kept once the alert is there:
+The events of this node are of three sources: what Pacemaker reports to its alert agent here, what the resource agent
+on this node decided, and what this node's collector observed. They are stored once this alert exists; a recipient
+gets a copy of each:
 
   pcs alert create id=tandem path=/usr/libexec/tandem/alert
   pcs alert recipient add tandem value=journal
 
-A recipient is journal, file:/PATH or https://HOST/PATH (each event is posted as one JSON object, over verified TLS). The collector
-brings them: 'systemctl enable --now tandem-collect.timer' on each node.
+A recipient is journal, file:/PATH or https://HOST/PATH, to which each event is posted as one JSON object over
+verified TLS. The collector brings the events to the recipients, so enable it on each node with
+'systemctl enable --now tandem-collect.timer'.
 
-With --json: events, each with its number (it counts on), time, type (Normal, Warning or Error), reason, node, message and cause
-(the same wherever one cause is told again). With --follow as well: one object for each event, as it happens.";
+With --json: events, one object for each. With --json --follow: one object for each event, when it happens.
+  number   number of the event; each node counts its own
+  time     when it happened, in RFC 3339
+  type     Normal, Warning or Error
+  reason   kind of the event, as one word
+  node     the node that it is about
+  message  what happened, as a sentence
+  cause    equal in all events that have the same cause";
 
 const TEST_HELP: &str = "\
-With --json: recipients, each with the recipient (of a URL no more than the host), delivered (how many events it was brought now),
-waiting (how many are yet to be brought), lost (how many it will never get, as more waited than are kept) and failure.";
+With --json: recipients, one object for each:
+  recipient  the recipient; of a URL only the host
+  delivered  how many events it got now
+  waiting    how many events it has yet to get
+  lost       how many events it never gets, because more were waiting than are kept
+  failure    why it was not reached, or null";
 
-/// Shows what happened, the oldest first
+/// Shows what happened on this node, the oldest event first
 #[derive(Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Shows the events from this time on: 90m, 24h or 7d ago, yesterday, today, now, "2026-11-23 08:30" (UTC)
+    /// Begins at this time: 90m, 24h or 7d ago, yesterday, today, now, or "2026-11-23 08:30" (UTC)
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = Since::read, allow_hyphen_values = true)]
     since: Since,
-    /// Goes on with what happens from now on
+    /// Also prints each new event when it happens, until the command is stopped
     #[arg(long)]
     follow: bool,
-    /// Where they are kept
+    /// Directory with the files of events
     #[arg(long, value_name = "DIR", default_value = events::DIRECTORY)]
     directory: PathBuf,
     #[command(flatten)]
@@ -62,7 +74,7 @@ enum Command {
     Test(Test),
 }
 
-/// Tells a test event, and brings it to every recipient now
+/// Records a test event, and brings it to every recipient now
 #[derive(Args)]
 #[command(after_help = TEST_HELP)]
 struct Test {

@@ -13,14 +13,14 @@ pub(super) enum Exit {
 
 /// The meaning of each exit code. A code above 2 is a result of a subcommand, and the help of that subcommand explains it.
 pub(super) const TABLE: [(Exit, &str); 5] = [
-    (Exit::Done, "done, or the answer is a good one"),
-    (Exit::Failed, "failed, refused, or not known: one sentence on stderr says why, and what to type instead"),
-    (Exit::Usage, "the arguments make no sense; nothing was done"),
+    (Exit::Done, "done, or the answer is good"),
+    (Exit::Failed, "failed, refused, or not known; a sentence on stderr has the reason and what to type instead"),
+    (Exit::Usage, "the arguments are wrong, and nothing was done"),
     (
         Exit::Degraded,
-        "the answer is not the best one: degraded, not now, warnings; the subcommand's own words say which",
+        "the answer is not good: degraded, not now, or warnings; the help of the subcommand has the meaning",
     ),
-    (Exit::Worst, "the answer is the worst one: no writes, or a node that cannot be fenced"),
+    (Exit::Worst, "the answer is the worst: no writes, a node that cannot be fenced, or a certificate that has ended"),
 ];
 
 #[cfg(test)]

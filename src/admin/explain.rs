@@ -14,12 +14,15 @@ use crate::operate::lone_boot::{LoneBooter, Look};
 use crate::operate::node;
 
 const HELP: &str = "\
-With --json: request is what Pacemaker would ask for now (start or monitor), snapshot the evidence, plan the effects and
-what follows them, because the reason in words; request, snapshot and plan as in the files of decisions that 'tandem
-replay' reads. Where the parameter lone_boot allows a lone boot and this node has no quorum, lone_boot has plan and because of
-what 'tandem lone-boot' would do.";
+With --json, request, snapshot and plan have the form of the files of decisions that 'tandem replay' reads:
+  request    the action that Pacemaker would ask for now: start or monitor
+  snapshot   the evidence, as the agent observes it
+  plan       the effects that the agent would carry out, and what it would do after them
+  because    the reason, as a sentence
+  lone_boot  plan and because of 'tandem lone-boot'; only where the parameter lone_boot allows a lone boot and this node
+             has no quorum";
 
-/// Shows what the agent would do on this node now, and why, without doing it
+/// Shows what the agent observes on this node, and what it would do now, without doing it
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {

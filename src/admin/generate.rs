@@ -16,11 +16,11 @@ use crate::adapters::ocf::metadata;
 use crate::os::output::complain;
 use crate::{agent, fence, fencing_agent, watchdog};
 
-/// Writes man pages, shell completions and a DTD
+/// Writes the man pages, shell completions and DTD that 'make install' installs
 #[derive(Parser)]
 #[command(name = "tandem-generate")]
 struct Arguments {
-    /// As /usr/share
+    /// Directory to write below, as /usr/share
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }

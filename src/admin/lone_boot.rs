@@ -16,30 +16,44 @@ use crate::operate::node::must_be_root;
 use crate::os::logging;
 
 const HELP: &str = "\
-It looks each 10 s and ends once there is quorum. With the parameter lone_boot=sole_voter it acts where all of these hold; where one does not, it
-does nothing, and logs the rule and what to type:
+The command observes this node each 10 s (each 2 s in its first minute) and ends once the node has quorum. With the
+resource's parameter lone_boot=sole_voter it acts if all of these rules hold. Otherwise it changes nothing, and logs
+the rule that does not hold and what to type:
 
-  L1  Corosync waits for the peer, which was not here in this boot; no etcd runs here, and etcd is not in maintenance
-  L2  this node's data names it as the only voter, has not left and does not join, and no third voter is named
-  L3  nothing in the CIB is newer than this data
-  L4  the release that wrote the data syncs before it acknowledges: etcd 3.4.21, 3.5.5 and later
-  L5  the BMC of the peer's own machine, known by its UUID, has reported Off and nothing else for lone_boot_wait
+  L1  Corosync waits for the peer, and has not seen it since this machine booted. No etcd runs here, and etcd is not
+      in maintenance.
+  L2  The data on this node names its member as the only voter. That member has not left and is not about to join, and
+      no third voter is configured.
+  L3  Nothing in the CIB is newer than this data.
+  L4  The release of etcd that wrote the data syncs a write to disk before it acknowledges it: 3.4.21, 3.5.5 or later.
+  L5  The BMC of the peer's own machine, which its UUID identifies, has reported Off and nothing else for the seconds
+      of lone_boot_wait.
 
-Then it announces the lone boot (event EtcdLoneBoot, cluster property etcd_lone_boot), has Pacemaker's fencer hold the peer off, and ends Corosync's
-wait. Pacemaker starts etcd. The peer is not switched on: it joins once an operator does that.
+Then the command takes three steps. It announces the lone boot (event EtcdLoneBoot, cluster property etcd_lone_boot),
+has Pacemaker's fencer hold the peer off, and ends Corosync's wait for the peer. Pacemaker then starts etcd. The peer
+stays off until an operator switches it on, and then joins.
 
-Exit codes: 0 there is quorum. With --dry-run: 0 it would, at once or once the peer has been off for long enough, 3 it would not, 1 not known.
+Exit codes:
+  0  this node has quorum
+With --dry-run:
+  0  it would boot alone, now or once the peer has been off for long enough
+  3  it would not
+  1  not known
 
-With --json: node; outlook is would, would_not or not_known; rule is L1 to L5, or null where no rule is in the way; because the reason in words;
-plan the effects and what follows them.";
+With --json:
+  node     this node
+  outlook  would, would_not or not_known
+  rule     the rule that does not hold (L1 to L5), or null
+  because  the reason, as a sentence
+  plan     the effects that it would carry out, and what it would do after them";
 
-/// Lets the sole voter serve after it has booted alone, where the peer's BMC proves that the peer is off
+/// Lets the sole voter serve after a boot without its peer, if the peer's BMC proves that the peer is off
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
     resource: ResourceArgument,
-    /// Looks once, changes nothing, and prints what it would do
+    /// Observes once, changes nothing, and prints what it would do
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

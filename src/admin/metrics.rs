@@ -15,14 +15,15 @@ use crate::operate::members::under_way::UnderWay;
 use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 const HELP: &str = "\
-The text format of Prometheus, version 0.0.4, as node_exporter's textfile directory takes it; 'tandem collect' puts the same \
-into tandem.prom there. What is not known is left out. Rules and a dashboard that use it are in /usr/share/tandem; \
-'tandem metrics rules' prints the rules with links of your own.";
+The format is Prometheus' text format, version 0.0.4. node_exporter reads it from its textfile directory, where 'tandem
+collect' writes the same to tandem.prom. What is not known is left out. Alert rules and a dashboard for these metrics are
+in /usr/share/tandem. 'tandem metrics rules' prints the rules with links of your own.";
 
 const RULES_HELP: &str = "\
-Each alert has a link, runbook_url, into the guide of what to type. Without --runbook-base that is the file which the package \
-installs, on the node; a pager's reader needs a page that a browser finds. URL takes the place of that file, and the heading \
-follows it: https://wiki.example.com/tandem/recovery.md makes https://wiki.example.com/tandem/recovery.md#alerts-nodes.
+Each alert has a link, runbook_url, to the section of the guide that says what to type. Without --runbook-base it leads
+to the file that the package installs on the node. A person with a pager needs a page that a browser can open: URL
+replaces that file, and the heading follows it. For example, https://wiki.example.com/tandem/recovery.md makes the link
+https://wiki.example.com/tandem/recovery.md#alerts-nodes.
 
   tandem metrics rules --runbook-base https://wiki.example.com/tandem/recovery.md > /etc/prometheus/rules.d/tandem.rules.yml";
 
@@ -47,11 +48,12 @@ enum Command {
     Rules(Rules),
 }
 
-/// Prints the alerts for Prometheus
+/// Prints the alert rules for Prometheus
 #[derive(Args)]
 #[command(after_help = RULES_HELP)]
 struct Rules {
-    /// Where the links of the alerts lead: the address of docs/operate/recovery.md, or of a page of yours with its headings
+    /// Address of docs/operate/recovery.md, or of a page of yours with the same headings, for the links of the alerts; the
+    /// default is the file that the package installs
     #[arg(long, value_name = "URL", value_parser = runbook_base)]
     runbook_base: Option<String>,
 }

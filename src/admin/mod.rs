@@ -48,7 +48,7 @@ use crate::os::output::{self, complain};
 
 /// All of it, as it is parsed, as the man pages show it and as shells complete it.
 #[derive(Parser)]
-#[command(name = "tandem", version, about = "Looks after a two-member etcd on two machines")]
+#[command(name = "tandem", version, about = "Operates a two-member etcd on two machines")]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,

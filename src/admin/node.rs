@@ -5,7 +5,7 @@ use clap::Args;
 /// The argument that names a resource, where there are several.
 #[derive(Args)]
 pub(super) struct ResourceArgument {
-    /// The resource, where the cluster has several
+    /// Id of the etcd resource; needed only if the cluster has several
     #[arg(long, value_name = "ID")]
     resource: Option<String>,
 }

@@ -19,30 +19,43 @@ use crate::operate::node::must_be_root;
 use crate::operate::talk::Progress as _;
 
 const STATUS_HELP: &str = "\
-It asks the BMC of each fence device of that node, from here, with the options that the CIB has. No power is touched. It needs no
-quorum.
+The command asks the BMC of each fence device of NODE from this node, with the options in the CIB. It changes no
+power, and needs no quorum. The node counts as on if one of its BMCs reports On for the system or its chassis.
 
-Exit codes: 0 on, 3 off, 1 not known. One BMC that reports On, or whose chassis does, counts as on.
+Exit codes:
+  0  on
+  3  off
+  1  not known
 
-With --json: node; power is on, off or unknown; devices are the fence devices of that node: device (its id), address, power, and why, which
-is null unless power is unknown.";
+With --json:
+  node     the node
+  power    on, off or unknown
+  devices  for each fence device of the node: device (its id), address, power, and why (the reason if power is unknown,
+           else null)";
 
 const ON_HELP: &str = "\
-It does what the fence agent does for 'on': it asks the BMC, asks for a reset that switches on where the machine is off, and waits until
-the BMC reports On. It needs no quorum. It switches nothing off: fencing is Pacemaker's ('pcs stonith fence NODE').
+The command does what the fence agent does for the action 'on'. It asks the BMC, requests a reset that switches the
+machine on if it is off, and waits until the BMC reports On. It needs no quorum, and switches nothing off: Pacemaker
+does that ('pcs stonith fence NODE').
 
-Exit codes: 0 every device proves that the node is on, 3 one of them does, 1 none of them does.
+Exit codes:
+  0  each fence device proves that the node is on
+  3  some of them do
+  1  none of them does
 
-With --json: node; on, whether any device proves that it is on; devices are the fence devices of that node: device (its id), was_on (null where
-it is not proven to be on) and why (else null).";
+With --json:
+  node     the node
+  on       whether a fence device proves that it is on
+  devices  for each fence device of the node: device (its id), was_on (whether it was on before; null if it is not
+           proven to be on) and why (the reason then, else null)";
 
-/// Asks a node's BMC whether the node is on, and switches it on
+/// Asks a node's BMC whether the node is on, or has it switch the node on
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Asks the BMCs of a node whether it is on; no power is touched
+    /// Asks the BMCs of a node whether it is on, and changes no power
     #[command(after_help = STATUS_HELP)]
     Status(Target),
-    /// Switches a node on by its BMC, and proves that it is on
+    /// Switches a node on through its BMC, and proves that it is on
     #[command(after_help = ON_HELP)]
     On(Target),
     #[command(hide = true)]
@@ -52,7 +65,7 @@ pub(super) enum Command {
 /// The node that is asked about.
 #[derive(Args)]
 pub(super) struct Target {
-    /// The node, as the cluster calls it
+    /// Name of the node in the cluster
     node: String,
     #[command(flatten)]
     resource: ResourceArgument,
@@ -60,7 +73,7 @@ pub(super) struct Target {
     form: Form,
 }
 
-/// Refuses, and names Pacemaker's command
+/// Refuses, and prints Pacemaker's command
 #[derive(Args)]
 pub(super) struct OffArguments {
     node: String,

@@ -19,10 +19,10 @@ use crate::os::{logging, output};
 /// The answers that were given beforehand.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Answers {
-    /// Answers yes where it is asked for leave to go on
+    /// Answers yes to each question whether to continue; without it, the command asks
     #[arg(long)]
     yes: bool,
-    /// Answers with this name where the name of a node is asked for
+    /// Answers with this name each question for the name of a node; without it, the command asks
     #[arg(long, value_name = "NODE")]
     confirm: Option<String>,
 }

@@ -22,26 +22,31 @@ use crate::os::clock::Deadline;
 use crate::os::logging;
 
 const HELP: &str = "\
-Everything comes from the environment, as Pacemaker sets it for an alert: CRM_alert_kind=fencing, CRM_alert_rc=0,
-CRM_alert_node=NODE, CRM_alert_desc='Operation reboot of NODE by ...' or 'Operation off of NODE by ...', and the options of
-'pcs alert create':
+All input comes from the environment, as Pacemaker sets it for an alert: CRM_alert_kind=fencing, CRM_alert_rc=0,
+CRM_alert_node=NODE, CRM_alert_desc='Operation reboot of NODE by ...' or 'Operation off of NODE by ...', and the options
+of 'pcs alert create':
 
-  prefix           what the keys begin with; it ends with '/'
-  match            where in a key the node's name stands: value (default), name (what follows the last slash) or either
-  endpoints        etcd's, separated by commas: https://10.99.0.1:2379,https://10.99.0.2:2379
+  prefix           beginning of the keys, which ends with '/'
+  match            place of the node's name: value (of the key; the default), name (what follows the key's last slash) or
+                   either
+  endpoints        client URLs of etcd, separated by commas: https://10.99.0.1:2379,https://10.99.0.2:2379
   trusted_ca_file  the CA of etcd's certificates
   cert_file        a client certificate
-  key_file         its key, which the user hacluster can read: Pacemaker runs alert agents as that user
-  timeout          for how many seconds it is tried, until etcd takes writes again (default 10)
+  key_file         its private key, which the user hacluster can read, because Pacemaker runs alert agents as that user
+  timeout          for how many seconds the agent tries until etcd takes writes again; the default is 10
 
-A lease is revoked if each key that it holds is below prefix and is the node's own: the whole value, or the whole last part
-of the key, is the node's name, byte by byte. One that holds any other key is left to end by itself. An alert of another
-kind, a fencing that failed and a node that was switched on are no reason to do anything: exit code 0.
+The agent revokes a lease if each key that it holds begins with prefix and is the fenced node's own: the whole value, or
+the whole last part of the key, equals the node's name, byte by byte. A lease that holds any other key expires by itself.
+For an alert of another kind, a fencing that failed, or a node that was switched on, the agent does nothing and ends
+with 0.
 
-With --json: node is the node that was fenced, or null where nothing is to be done; revoked and left are leases, each with its
-id as etcdctl shows it, its own keys and the keys of others.";
+With --json:
+  node     the fenced node, or null if nothing is to be done
+  revoked  the leases that were revoked, each with id (as etcdctl prints it), own (keys of the node) and others (further
+           keys)
+  left     the leases that were not revoked, with the same keys";
 
-/// Revokes the leases of a fenced node's keys: an alert agent for Pacemaker, which calls it
+/// Revokes the leases of a fenced node's keys, as an alert agent that Pacemaker calls
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {

@@ -10,13 +10,13 @@ use crate::decide::Plan;
 use crate::operate::failure::Failure;
 use crate::records::decision_log::{self, Entry};
 
-/// Decides again from recorded evidence; fails where a decision differs from the recorded one
+/// Decides again from recorded evidence, and fails if a decision differs from the recorded one
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// A file of decisions, such as /var/lib/tandem/decisions-etcd.jsonl
+    /// File of decisions that an agent has written, such as /var/lib/tandem/decisions-etcd.jsonl
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Prints each round's evidence too
+    /// Also prints the evidence of each decision
     #[arg(long)]
     evidence: bool,
     /// Prints only the decisions that differ

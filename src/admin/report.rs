@@ -51,7 +51,7 @@ const OUTPUT: &str = "output-form";
 impl Args for Form {
     /// Adds `--json`, and `-o json` (`--output json`) as in kubectl. A subcommand with an option of that name keeps its own.
     fn augment_args(command: Command) -> Command {
-        let help = "Prints one JSON object instead of text; \"format\" in it is 1";
+        let help = "Prints one JSON object instead of text; its key \"format\" is 1";
         let json = Arg::new(JSON).long("json").action(ArgAction::SetTrue).help(help);
         let is_taken = |option: &Arg| (option.get_short() == Some('o'), option.get_long() == Some("output"));
         let (short, long) = command

@@ -11,7 +11,7 @@ use crate::os::output::complain;
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct Arguments {
-    /// Any, as `tandem sim` once took them.
+    /// Arguments of the former `tandem sim`, which are ignored
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     _any: Vec<OsString>,
 }

@@ -14,25 +14,33 @@ use crate::operate::health::words::size;
 use crate::operate::members::space::{self, MemberSpace, Reclaimed, Space};
 
 const HELP: &str = "\
-etcd takes no writes once a database has reached its quota (quota-backend-bytes, 2 GiB unless etcd_settings has another one): it raises the
-alarm NOSPACE. What is in use is less than the size where keys were deleted or compacted.
+etcd takes no more writes once a database has reached its quota (quota-backend-bytes; 2 GiB unless etcd_settings has
+another value), and raises the alarm NOSPACE. The bytes in use are fewer than the size of the database after keys were
+deleted or compacted.
 
---reclaim makes room while etcd serves: it compacts to the current revision, defragments one member after the other, the leader last, and waits
-until each is healthy again; then it disarms NOSPACE. A member answers no read while it is defragmented, some seconds for each gigabyte. A
-watch that asks for a revision of before ends. Typed again, it continues what was cut off. It refuses while there is a learner, a change of the
-members, a member that is not healthy or any other alarm.
+--reclaim makes room while etcd serves:
+  1. It compacts to the current revision. Watches that ask for an older revision end.
+  2. It defragments one member after the other, the leader last, and waits until each is healthy again. Meanwhile that
+     member answers no read, for some seconds for each gigabyte.
+  3. It disarms NOSPACE.
 
-Exit codes: 0 room everywhere, 3 a database has reached 80 % of its quota, 4 an alarm is raised, 1 a member's database is not known, or
-refused.
+If it was cut off, type it again: it continues. It refuses while there is a learner, a change of the members, a member
+that is not healthy, or another alarm.
 
-With --json:
-  members           each with id, name, leader, learner, db_bytes, in_use_bytes, quota_bytes, percent (of the quota), alarms (NOSPACE, CORRUPT)
-                    and why (it is not known); what is not known is null
+Exit codes:
+  0  there is room in each database
+  3  a database has reached 80 % of its quota
+  4  an alarm is raised
+  1  a member's database is not known, or the command refused
+
+With --json, what is not known is null:
+  members           for each member: id, name, leader, learner, db_bytes, in_use_bytes, quota_bytes, percent (of the
+                    quota), alarms (NOSPACE, CORRUPT), and why (the reason if its database is not known)
   alarms_of_others  alarms of members that were removed
-  reclaimed         null without --reclaim; else compacted_to (the revision), defragmented (each with name, bytes_before, bytes_after) and
-                    disarmed (how many alarms)";
+  reclaimed         null without --reclaim; otherwise compacted_to (the revision), defragmented (each with name,
+                    bytes_before, bytes_after) and disarmed (how many alarms)";
 
-/// Shows how full each member's database is, and makes room
+/// Shows how full each member's database is, and makes room with --reclaim
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {

@@ -13,34 +13,45 @@ use crate::operate::failure::Failure;
 use crate::operate::upgrade::{self, Order, Upgraded};
 
 const HELP: &str = "\
-The image is pulled here and by the other node's agent, and its etcd is asked for its release: one that is older than the data, or more
-than one minor release ahead, is refused, and known defects are named. Then the resource names it, which restarts nothing, and etcd is
-restarted on the follower, and, once both vote again, on the leader, which hands leadership over first. Each restart waits until
-'tandem status --may-stop' would answer yes. Cut off anywhere, it continues when it is typed again on the same node; an image that does not start
-is taken back by the same command with the old one.
+With IMAGE, the command first pulls the image on this node, and asks the etcd in it for its release. It refuses a
+release that is older than the data, or more than one minor release ahead, and names known defects of the release.
+Then it names the image in the resource, which restarts nothing, and waits until the agents of both nodes have pulled
+it. It restarts etcd on the follower. Once both vote again, it restarts etcd on the leader, which hands leadership
+over first. Before each restart it waits until 'tandem status --may-stop' would answer yes.
 
-With --settings each node gets the new values while its etcd is stopped, the follower first, in the same way; in the end they are the
-values of both. A value replaces the one before: name all that 'etcd_settings' is to have.
+If the command was cut off, type it again on the same node: it continues. If the new image does not start, type the
+command with the old image: it goes back.
 
-Exit codes: 0 both members run from the image or with the settings, or with --dry-run what would be done; 1 refused, failed, or not in time.
+With --settings, each node gets the new values while its etcd is stopped, the follower first, by the same restarts.
+A value replaces the present one, so name everything that 'etcd_settings' is to have.
 
-With --json: image; settings, where these are changed; version of the etcd in it; done (both members run from it); dry_run; steps, each what and seconds (null where it is
-only planned); warnings, known defects of that release among them.";
+Exit codes:
+  0  both members run with the image or settings; with --dry-run, the steps were printed
+  1  refused, failed, or not done in time
 
-/// Runs etcd from another image, or with other settings, on both nodes, one after the other, while writes are taken
+With --json:
+  image     the image
+  settings  the settings that are changed
+  version   the release of etcd in the image
+  done      whether both members run with the image or settings
+  dry_run   whether this was a dry run
+  steps     each with what, and seconds (how long it took; null if it is only planned)
+  warnings  sentences, such as known defects of the release";
+
+/// Restarts etcd from another image, or with other settings, on one node after the other, while etcd takes writes
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// The image, as podman names it, such as registry.example.com/etcd:v3.5.21
+    /// New image, as podman names it, such as registry.example.com/etcd:v3.5.21
     #[arg(value_name = "IMAGE", required_unless_present = "settings")]
     image: Option<String>,
-    /// Changes etcd_settings, run_opts, run_cmd or run_cmd_opts in place of the image
+    /// Changes these parameters instead of the image: etcd_settings, run_opts, run_cmd, run_cmd_opts
     #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = setting, conflicts_with = "image")]
     settings: Vec<(String, String)>,
-    /// Shows what would be done; only the image is pulled here
+    /// Prints the steps, and changes nothing except that the image is pulled on this node
     #[arg(long)]
     dry_run: bool,
-    /// How long all of it may take
+    /// Time after which the command gives up, such as 90s or 10m
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]

@@ -174,7 +174,7 @@ fn each_shell_has_the_names_in_its_script() {
     let script = |shell: &str| text(&tandem(dir.path(), &["completion", shell]).stdout);
     let fish = script("fish");
     for words in [
-        "-l may-stop -d 'Answers whether NODE may be stopped now without a pause in the writes (another name of member plan stop)' -r -f -a \"(tandem completion --names nodes",
+        "-l may-stop -d 'Checks whether NODE may be stopped now without a pause in the writes; the same as tandem member plan stop' -r -f -a \"(tandem completion --names nodes",
         "fencing; and __fish_seen_subcommand_from test\" -f -a \"(tandem completion --names nodes",
         "fencing; and __fish_seen_subcommand_from check\" -f -a \"(tandem completion --names devices",
     ] {

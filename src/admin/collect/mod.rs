@@ -21,34 +21,40 @@ use crate::os::logging;
 use crate::records::events::{Event, Repeat, append, make_directory};
 
 const HELP: &str = "\
-It publishes what this node knows of itself in a private node attribute (for which no CIB is written), replaces
-/var/lib/tandem/status.json and the metrics, tells of what has changed, and brings events to their recipients. What fails of it
-does not keep the rest from being done. tandem-collect.timer starts it every 30 seconds:
+The command publishes what this node knows of itself in a private node attribute, for which Pacemaker writes no CIB. It
+replaces /var/lib/tandem/status.json and the metrics, records an event for each change since its last run, and brings
+events to their recipients. If a BMC's password file has two lines, it keeps the valid one ('tandem fencing update').
+With the resource's parameter machine_hooks=1 it keeps the hooks of 'tandem member watch'. A part that fails does not
+keep the others from being done. tandem-collect.timer runs the command every 30 seconds:
 
   systemctl enable --now tandem-collect.timer
 
-With --pacemakercluster the collector of the designated controller also writes the status of OpenShift's object 'cluster' of kind PacemakerCluster.
-It leaves the object alone while another writer's lastUpdated is younger than two minutes. A drop-in has the timer do so
-('systemctl edit tandem-collect.service'):
+With --pacemakercluster, the collector of the designated controller also writes the status of OpenShift's object
+'cluster' of kind PacemakerCluster. It leaves the object alone while the lastUpdated of another writer is younger than
+two minutes. To have the timer do so, type 'systemctl edit tandem-collect.service' and enter:
 
   [Service]
   ExecStart=
   ExecStart=/usr/sbin/tandem collect --pacemakercluster
 
-With --json: status and metrics are the files that were written; recipients has the keys of 'tandem events test'; pacemakercluster
-is the lastUpdated that was written, or null; problems are sentences on what could not be done.";
+With --json:
+  status            path of the status file, or null if it was not written
+  metrics           path of the metrics file, or null if it was not written
+  recipients        as in 'tandem events test'
+  pacemakercluster  the lastUpdated that was written, or null
+  problems          what could not be done, in sentences";
 
-/// Looks at the cluster once, and keeps what was seen for others
+/// Observes the cluster once, and publishes the result as status, metrics and events
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
-    /// node_exporter's textfile directory, where it is not the distribution's
+    /// Textfile directory of node_exporter; the default is the first of the usual ones that exists, else none
     #[arg(long, value_name = "DIR")]
     textfile: Option<PathBuf>,
-    /// The resource, where the cluster has several
+    /// Id of the etcd resource; needed only if the cluster has several
     #[arg(long, value_name = "ID")]
     resource: Option<String>,
-    /// Also writes the status of OpenShift's PacemakerCluster, on the designated controller
+    /// Also writes the status of OpenShift's PacemakerCluster, if this node is the designated controller
     #[arg(long)]
     pacemakercluster: bool,
     #[command(flatten)]

@@ -12,22 +12,22 @@ use crate::adapters::pacemaker::names::{fence_devices, nodes};
 use crate::operate::failure::Failure;
 
 const HELP: &str = "\
-The packages install these files. Where the program was installed alone, a shell reads them at its start:
+The packages install these files. If only the binary was installed, have your shell read them when it starts:
 
   bash  source <(tandem completion bash)
   fish  tandem completion fish | source
   zsh   source <(tandem completion zsh)
 
-Names of nodes and of fence devices are read from the CIB as they are completed.";
+The completions read the names of nodes and fence devices from the CIB.";
 
-/// Prints the completions for a shell
+/// Prints the completions of tandem for a shell
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
-    /// The shell
+    /// Shell that reads the completions
     #[arg(value_name = "SHELL", value_enum, required_unless_present = "names")]
     shell: Option<OurShell>,
-    /// Prints the names that are completed
+    /// Prints the names of this kind that the completions offer
     #[arg(long, value_enum, hide = true, conflicts_with = "shell")]
     names: Option<Names>,
 }

@@ -11,16 +11,16 @@ use crate::operate::failure::Failure;
 /// The options for a command without a terminal.
 #[derive(Args)]
 pub(super) struct WordArguments {
-    /// Grants this node quorum alone, where it has none
+    /// Grants this node quorum alone, if it has none; without it, the command asks
     #[arg(long)]
     pub(super) grant_quorum: bool,
-    /// Confirms to Pacemaker that this node is off: it was seen to be
+    /// Confirms to Pacemaker that this lost node is off, as you have seen; without it, the command asks if this is needed
     #[arg(long, value_name = "NODE")]
     pub(super) confirm_off: Option<String>,
-    /// Prints the words that this state needs, and does nothing
+    /// Prints the command with the options that this state needs, and changes nothing
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Asks nothing: where a word is missing, does nothing and ends with 3
+    /// Asks nothing: if an option is missing, changes nothing and ends with 3
     #[arg(long)]
     pub(super) no_input: bool,
 }

@@ -18,19 +18,23 @@ use crate::operate::node::must_be_root;
 use crate::os::clock;
 
 const HELP: &str = "\
-The archive holds this node's status, decisions and events, the CIB with the configuration of its fence devices, what Pacemaker's,
-Corosync's and podman's own tools show, the end of the logs, and versions; nothing of what is stored in etcd. Passwords, tokens
-and keys are taken out of everything; names and addresses are not. Each part has at most 8 MiB, all have at most 128. Only its owner can read the file: look
-at it before you send it. Type it on both nodes, or give the other node's as well.
+The archive holds this node's status, decisions and events, the CIB with the configuration of its fence devices, what the
+tools of Pacemaker, Corosync and podman print, the ends of the logs, and versions. It holds nothing that is stored in
+etcd. Passwords, tokens and keys are removed from all parts; names and addresses are not. Each part has at most 8 MiB,
+and all parts together have at most 128 MiB. Only its owner can read the file: check it before you send it. Type the
+command on both nodes.
 
-With --json: file and bytes are of the archive, entries is what is in it, and missing is what could not be had, each with its name
-and why.";
+With --json:
+  file     path of the archive
+  bytes    size of the archive
+  entries  names of its parts
+  missing  what could not be collected, each with name and why";
 
-/// Puts what a bug report needs into one archive, without secrets
+/// Packs what a bug report needs into one archive, without secrets
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
-    /// The file to write; /var/tmp/tandem-NODE-TIME.tar.gz if it is not given
+    /// File to write, which must not exist; the default is /var/tmp/tandem-NODE-TIME.tar.gz
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -36,70 +36,81 @@ use crate::os::output::{Painted, complain};
 const PATIENCE: Duration = Duration::from_secs(600);
 
 const HELP: &str = "\
-It changes nothing. What could not be asked is not known, and never healthy. Each question has a time of its own: the answer is
-there within 5 seconds, whatever hangs. The BMC of a node that is out of sight is asked too, for 3 seconds at most, unless the node is
-being fenced; --may-stop, --check and --output do not ask it, and --watch and --wait-for ask it each 10 seconds.
-On a terminal the verdict and each problem have a colour, unless NO_COLOR is set.
+The command changes nothing. What could not be asked counts as not known, and never as healthy. It answers within
+5 seconds, whatever hangs, because each question has a time-out. It also asks the BMC of a node that the cluster does
+not see, for 3 seconds at most, unless Pacemaker is fencing that node. With --may-stop, --check and --output it asks no
+BMC; with --watch and --wait-for it asks each 10 seconds. On a terminal the verdict and the problems have colours,
+unless NO_COLOR is set.
 
-Exit codes: 0 redundant: two voters, and nothing that needs a human; 3 degraded: writes are taken, and something is missing; 4 down:
-no writes are taken; 1 not known. With --wait-for 0 as soon as that state is there, else as above. With --may-stop 0 yes, 3 no, 1 not
-known. With --check those of monitoring plugins: 0 OK (redundant), 1 WARNING (degraded), 2 CRITICAL (down), 3 UNKNOWN.
+Exit codes:
+  0  redundant: there are two voters, and no problem needs an operator
+  3  degraded: etcd takes writes, and something is missing
+  4  down: etcd takes no writes
+  1  not known
+With --wait-for: 0 as soon as the cluster is in that state, else as above.
+With --may-stop: 0 yes, 3 no, 1 not known.
+With --check, as monitoring plugins: 0 OK (redundant), 1 WARNING (degraded), 2 CRITICAL (down), 3 UNKNOWN.
 
 With --json, times are in RFC 3339, ids of members are hexadecimal strings, and what is not known is null:
-  at               when it was asked
+  at               when the cluster was asked
   here             the node that was asked
-  resource         the id of the etcd resource
+  resource         id of the etcd resource
   verdict          redundant, degraded, down or unknown
-  since            since when two voters exist, counted from the last start of either, or do not; the same on both nodes
+  since            since when there are two voters, or fewer; a later start of either voter counts as a new beginning; the
+                   same on both nodes
   voters           how many of the nodes run a voter
-  writes           whether writes are taken
-  problems         worst first: id (stable), severity (critical, warning, notice), node, device (a fence device), text, command (what to
-                   type)
-  cluster          pacemaker_running (on the node that was asked), quorum, waits_for_peer (wait_for_all), votes, expected_votes,
-                   token_millis (Corosync's), lost_after_millis (at most, until a lost node is out of the membership),
-                   maintenance (of the whole cluster), stonith_enabled, dc, leader (the node whose etcd leads), primary (the node that
-                   is to: configured_primary), two_histories (what happens where both nodes ran standalone: refuse, or primary)
-  nodes            one for each configured node:
-    name, online, standby, maintenance, pending, unclean, in_partition (of the node that was asked)
-    power          on, off or unknown, by the BMC of a node that is out of sight; null where its BMC was not asked
-    etcd           role (leader, voter, learner, stopped), why_unknown, cluster_id, member_id, leader (its member id), term, index,
-                   lag (entries behind the leader), db_bytes, db_in_use_bytes, quota_bytes, alarms, reads (whether a linearizable
-                   read was answered), answer_millis, certificate_ends (of the certificate that it shows)
-    fence_devices  those that fence this node: id, runs_on, healthy (in Pacemaker's eyes), and of its last monitor checked (when),
-                   checked_by, check_millis, failure, last_login (when it last worked)
-    last_fencing   action, result (success, failed, pending), completed, delegate (who carried it out)
+  writes           whether etcd takes writes
+  problems         the worst first, each with id (it never changes), severity (critical, warning, notice), node, device (a
+                   fence device), text, and command (what to type)
+  cluster          pacemaker_running (on the node that was asked), quorum, waits_for_peer (Corosync's wait_for_all), votes,
+                   expected_votes, token_millis (Corosync's), lost_after_millis (the longest time until Corosync counts a
+                   lost node as lost), maintenance (of the whole cluster), stonith_enabled, dc, leader (the node whose etcd
+                   leads), primary (the node that configured_primary names), two_histories (what happens after both nodes
+                   ran standalone: refuse, or primary)
+  nodes            for each configured node:
+    name, online, standby, maintenance, pending, unclean, in_partition (whether the node that was asked sees it)
+    power          on, off or unknown, as its BMC reports; null if its BMC was not asked
+    etcd           role (leader, voter, learner, stopped), why_unknown, cluster_id, member_id, leader (the leading member's
+                   id), term, index, lag (how many of the leader's entries it lacks), db_bytes, db_in_use_bytes,
+                   quota_bytes, alarms, reads (whether it answered a linearizable read), answer_millis, certificate_ends
+                   (of the certificate that it shows)
+    fence_devices  those that fence this node: id, runs_on, healthy (as Pacemaker sees it), and from its last monitor
+                   checked (when), checked_by, check_millis, failure, last_login (when it last worked)
+    last_fencing   action, result (success, failed, pending), completed, delegate (the node that carried it out)
     certificates   file, ends
     versions       tandem, etcd, pacemaker
-    collected      when the node's collector (tandem-collect.timer) last published; without it, what only that node knows is null
+    collected      when the node's collector (tandem-collect.timer) last published; without it, what only that node knows is
+                   null
     free_bytes, size_bytes   of the file system with etcd's data
-    moved_aside    data that was moved aside and lies there: path, since, bytes
-Where nothing could be asked, as on a machine without a cluster, the verdict is unknown, and the only problem is status-unknown.
-With --wait-for also reached: whether the state was. --watch --json prints each as one line. With --may-stop instead what
-'tandem member plan stop' prints.";
+    moved_aside    data that was moved aside and is still there: path, since, bytes
+If nothing could be asked, as on a machine without a cluster, the verdict is unknown, and the only problem is
+status-unknown. --wait-for adds reached: whether the cluster is in that state. --watch --json prints each object in one
+line. With --may-stop the keys are those of 'tandem member plan stop'.";
 
-/// Shows how the cluster is, on either node: the verdict, both nodes, and every problem with what to type
+/// Shows the state of the cluster, on either node: a verdict, both nodes, and every problem with what to type
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
     resource: node::ResourceArgument,
-    /// Asks again each TIME (2s): redraws on a terminal; elsewhere, and with --json, a line or document for each change
+    /// Asks again each TIME, from 1s to 1h, by default 2s: redraws a terminal; otherwise, and with --json, prints a line or an
+    /// object for each change
     #[arg(short, long, value_name = "TIME", num_args = 0..=1, default_missing_value = "2s",
         value_parser = interval, conflicts_with_all = ["wait_for", "may_stop", "check"])]
     watch: Option<Duration>,
-    /// Waits until the cluster is so
+    /// Waits until the cluster is in this state
     #[arg(long, value_name = "STATE", conflicts_with_all = ["may_stop", "check"])]
     wait_for: Option<Wanted>,
-    /// How long --wait-for waits, such as 90s or 10m (10m)
+    /// Longest wait of --wait-for, such as 90s; the default is 10m
     #[arg(long, value_name = "TIME", requires = "wait_for", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Answers whether NODE may be stopped now without a pause in the writes (another name of member plan stop)
+    /// Checks whether NODE may be stopped now without a pause in the writes; the same as tandem member plan stop
     #[arg(long, value_name = "NODE", conflicts_with = "check")]
     may_stop: Option<String>,
-    /// Prints one line with performance data, with the exit codes of monitoring plugins
+    /// Prints one line with performance data, and ends with the exit code of a monitoring plugin
     #[arg(long, conflicts_with = "json")]
     check: bool,
-    /// Prints the cluster in this form
+    /// Prints the state of the cluster in this form instead of text
     #[arg(short, long, value_name = "FORM", conflicts_with = "json")]
     output: Option<Output>,
     #[command(flatten)]

@@ -22,7 +22,7 @@ const KEPT_LIMIT: u64 = 16 * 1024 * 1024;
 pub(super) enum Output {
     /// The same as --json
     Json,
-    /// The object that OpenShift's etcd operator keeps of its cluster, as JSON
+    /// OpenShift's object of kind PacemakerCluster, as JSON
     #[value(name = "pacemakercluster")]
     PacemakerCluster,
 }

@@ -22,9 +22,9 @@ const OFTEN: Duration = Duration::from_secs(1);
 /// State that is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Wanted {
-    /// Two voters, and nothing that needs a human
+    /// There are two voters, and no problem needs an operator
     Redundant,
-    /// Writes are taken
+    /// etcd takes writes
     Serving,
 }
 
