@@ -11,18 +11,20 @@ use crate::admin::report::{Form, Report};
 use crate::operate::failure::Failure;
 
 const HELP: &str = "\
-etcd --force-new-cluster drops every entry of the log that is not recorded as committed. In a cluster of two voters
-such an entry can be a write that was acknowledged. Do this first, and only if the other member is gone for good or
-will join again with an empty data dir: every entry of the log then counts as committed.
+etcd --force-new-cluster drops each entry of the log that is not recorded as committed. In a cluster of two voters such an
+entry can be an acknowledged write. Type this command first, and only if the other member is gone for good or will join
+again with an empty data dir: then each entry of the log counts as committed.
 
-Refuses while etcd has the data dir open, and on the data of a learner, of a member that has left, and on damaged data;
-also where the database reaches beyond the end of the log, as a forced new cluster then destroys the log.
-A copy of the end of the log, as it was before, is kept in DIR; its name says of which file and from which byte.
+The command refuses while etcd has the data dir open. It refuses the data of a learner or of a member that has left, and
+damaged data. It also refuses if the database is ahead of the end of the log, because a forced new cluster then destroys
+the log. It keeps a copy of the end of the log in DIR; the copy's name has the file and the first byte.
 
-With --json: commit_before and commit_now are indices, kept_copy is the copy's path, or null where nothing had to be
-changed.";
+With --json:
+  commit_before  the commit index before
+  commit_now     the commit index now
+  kept_copy      path of the copy, or null if nothing had to be changed";
 
-/// Changes the log: records every entry as committed, so that --force-new-cluster loses none
+/// Records every entry of the log as committed, so that --force-new-cluster loses none
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {

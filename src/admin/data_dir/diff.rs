@@ -17,41 +17,53 @@ use crate::operate::histories::{self, Difference, Fork, InOther, Key, Kind, Live
 use crate::operate::node;
 
 const HELP: &str = "\
-A and B are data dirs, backups or kept histories ('tandem data-dir list' names them), and no etcd may run on them. 'live' in the
-place of B is the etcd that runs on this node, which is asked for all of its keys. Nothing is written, and no value is shown.
+A and B are data dirs, backups, or histories that were given up ('tandem data-dir list' names them). No etcd may run on
+them. The word 'live' in place of B means the etcd that runs on this node, which is asked for all of its keys. The command
+writes nothing, and shows no value.
 
-The fork is the newest revision that both share. Listed are the keys that A changed since then: 'created', 'changed' or 'deleted', with
-the revision of the last change; '-' where A's log has the change and its database does not yet. 'uncertain' is a key of a transaction
-in that part of the log, whose conditions are not evaluated. Behind it stands what B did with the key since the fork: 'unchanged' (B
-lacks the change), 'changed' (B wrote it, too, so that two changes have to be merged), or 'same' (B has the same value, or no such key
-either). A key that was created and deleted again since the fork is 'deleted'.
+The fork is the newest revision that both share. The command lists the keys that A changed after the fork. A row has:
+  1. the change in A: created, changed or deleted. A key that was created and deleted again is 'deleted'.
+  2. the revision of the last change in A, or '-' if A's log has the change and its database does not yet
+  3. what happened to the key in B after the fork: unchanged (B lacks the change), changed (B wrote it, too, so you have to
+     merge two changes), or same (B has the same value, or lacks the key, too)
+  4. the key
+  5. 'uncertain' if the change is in a transaction that only A's log has, because its conditions are not evaluated
 
-A history that was compacted behind the fork lacks deletions, and shows less of where the fork is. 'complete' is false then, and the
-list may have too many keys or too few. Kubernetes compacts each five minutes: compare soon after the fork, or with a kept history.
+A history that was compacted after the fork lacks deletions, and shows less exactly where the fork is. Then 'complete' is
+false, and the list may have too many keys or too few. Kubernetes compacts every five minutes: compare soon after the
+fork, or compare with a history that was kept.
 
-With --json: a and b (each with path, the last revision and compacted, the revision up to which it was compacted, or null where that is
-not known), fork (revision, and at_most where it cannot be found exactly; else the two are equal), complete, proven (that B lacks nothing),
-changed (how many keys A changed), lacking (how many of them are not the same in B), uncertain (how many are), and keys, as many as --limit lists, each with key,
-hex (the same, byte by byte), change, revision (or null), uncertain and b.
+Exit codes:
+  0  it is proven that B lacks nothing of A
+  3  B lacks keys, or may lack some
+  1  A or B cannot be read
 
-Exit code: 0 if it is proven that B lacks nothing of A; 3 if it lacks keys or may lack some; 1 if one of them cannot be read.";
+With --json:
+  a, b       each with path, revision (the last one) and compacted (the revision up to which it was compacted, or null)
+  fork       revision and at_most; they differ if the fork cannot be found exactly
+  complete   whether the list is complete
+  proven     whether it is proven that B lacks nothing
+  changed    how many keys A changed
+  lacking    how many of these are not the same in B
+  uncertain  how many of these are uncertain
+  keys       at most --limit of them, each with key, hex (its bytes), change, revision (or null), uncertain and b";
 
-/// Lists the keys that history A changed, and that B lacks
+/// Lists the keys that A changed since A and B were equal, and whether B has these changes
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
     #[command(flatten)]
     pub form: Form,
-    /// The history of which the changes are listed: a data dir, a backup or a kept history
+    /// Data with the changes: a data dir, a backup, or a history that was given up
     #[arg(value_name = "A")]
     history: PathBuf,
-    /// The history that may lack them: another one of these, or 'live' for the etcd that runs here
+    /// Data that may lack these changes: another one of these, or 'live' for the etcd that runs on this node
     #[arg(value_name = "B")]
     other: PathBuf,
-    /// Only the keys that begin with this
+    /// Lists only keys that begin with PREFIX
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PREFIX")]
     prefix: String,
-    /// Lists so many keys at most, in their order; 0 lists all
+    /// Lists at most this many keys, sorted by name; 0 lists all
     #[arg(long, default_value_t = 1000, value_name = "NUMBER")]
     limit: usize,
     #[command(flatten)]

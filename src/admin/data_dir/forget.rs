@@ -19,27 +19,28 @@ use crate::operate::node;
 use crate::records::own_dir;
 
 const HELP: &str = "\
-A history that was given up ('member-history-*') may hold writes that exist nowhere else, so no program deletes it by itself. List its keys
-first: 'tandem data-dir diff PATH live'. The name has to be typed again, or given with --confirm.
+A history that was given up ('member-history-*') is the data of a node that ran standalone, and gave way to the data of
+its peer. It may hold writes that exist nowhere else, so no program deletes it by itself. List its keys first:
+'tandem data-dir diff PATH live'. The command asks for the history's name, unless --confirm has it.
 
-Refuses what is no kept history: the data itself, and backups, of which the agent keeps the newest few. Refuses as long as this node joins
-its peer. Follows no link.
+The command deletes neither etcd's present data nor backups, of which the agent keeps the newest. It refuses while this
+node joins its peer. It follows no link.
 
-With --json: path, and bytes (what it took on the disk).";
+With --json: path of the history, and bytes (the space that it took on the disk).";
 
-/// Deletes a history that was given up
+/// Deletes a history: data that was given up for that of the other node
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
     #[command(flatten)]
     pub form: Form,
-    /// The history's name, as 'tandem data-dir list' ends its path
+    /// Name of the history: the last part of its path in 'tandem data-dir list'
     #[arg(value_name = "NAME")]
     name: String,
-    /// etcd's --data-dir: the directory that holds 'member'; the resource's own if it is not given
+    /// etcd's --data-dir, the directory that holds 'member'; the default is that of the etcd resource
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Answers with this name where the name of the history is asked for
+    /// Answers the question for the name of the history; without it, the command asks
     #[arg(long, value_name = "NAME")]
     confirm: Option<String>,
     #[command(flatten)]

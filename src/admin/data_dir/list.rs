@@ -18,23 +18,36 @@ use crate::operate::health::words::{rfc3339, size};
 use crate::operate::node as own_node;
 
 const HELP: &str = "\
-A row each: 'data' is what etcd runs from, a 'backup' was moved aside before its member joined anew (the newest few are kept), and a
-'history' was given up for another one ('tandem data-dir diff' lists its keys, and 'tandem data-dir forget' alone deletes it). Term,
-index and revision say how far each reaches: of one cluster, the higher revision has more. 'tandem data-dir show PATH' shows one of them whole.
+Each row is about one directory:
+  data     the data that etcd runs from
+  backup   data that was moved aside before its member joined anew; the agent keeps the newest few
+  history  data of a node that ran standalone and gave way to the data of its peer. It may hold writes that exist nowhere
+           else: 'tandem data-dir diff' lists its keys, and only 'tandem data-dir forget' deletes it.
+Term, index and revision show how far each reaches. Of the same cluster, the one with the higher revision has more.
+'tandem data-dir show PATH' shows all about one of them.
 
-With --json: dir, and entries, each with kind (data, backup or history), path, moved (when it was moved aside, in RFC 3339; null for
-the data), bytes (on the disk), cluster_id, member_id, node (the member's name), last_term, last_index, revision, written (when the
-log was last written to, in RFC 3339) and problem (why it cannot be used; then what is not known is null). Ids are numbers of 64 bits.
+Exit codes:
+  0  there is data
+  1  there is none, or it could not be listed
 
-Exit code: 0 if there is anything; 1 if there is nothing, or it could not be listed.";
+With --json, what is not known is null, and ids are 64-bit numbers:
+  dir      the data dir
+  entries  one object for each row:
+    kind     data, backup or history
+    path     path of the directory
+    moved    when it was moved aside, in RFC 3339; null for the data
+    bytes    its size on the disk
+    cluster_id, member_id, node (the member's name), last_term, last_index, revision
+    written  when its log was last written, in RFC 3339
+    problem  why it cannot be used, or null";
 
-/// Lists the resource's data, its backups and its histories, a row each
+/// Lists etcd's data, its backups, and its histories: data that was given up for that of the other node
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
     #[command(flatten)]
     pub form: Form,
-    /// etcd's --data-dir: the directory that holds 'member'; the resource's own if it is not given
+    /// etcd's --data-dir, the directory that holds 'member'; the default is that of the etcd resource
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]

@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::report::show as print;
 use crate::operate::failure::Failure;
 
-/// Looks into etcd's data dir, or repairs it, without etcd
+/// Shows, compares and repairs etcd's data on disk, without etcd
 #[derive(Subcommand)]
 pub(super) enum Command {
     Show(show::Arguments),
@@ -40,7 +40,7 @@ impl Command {
 /// The argument that names the data dir.
 #[derive(Args)]
 struct DirArgument {
-    /// etcd's --data-dir: the directory that holds 'member'
+    /// etcd's --data-dir, the directory that holds 'member'
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }

@@ -17,23 +17,30 @@ use crate::operate::failure::Failure;
 use crate::operate::node;
 
 const HELP: &str = "\
-Reads only; works while etcd runs or not. Data that was moved aside ('member-backup-*', 'member-history-*') is read where it lies;
-'tandem data-dir list' names it.
+The command only reads, and works whether etcd runs or not. It also reads data that was moved aside ('member-backup-*',
+'member-history-*'); 'tandem data-dir list' has the paths.
 
-With --json, one object with the keys cluster_id, member_id, node (the member's name), last_term, last_index, commit_index, revision
-(of the last change in the database), voters, learners, has_left, database_ahead and damage. Ids are numbers of 64 bits: a tool that takes numbers for floating point, such as
-jq before 1.7, rounds them. database_ahead is the index that the database reaches where the log ends before it, and else
-null. Without any data all are null, and damage is empty; if what is there cannot be used, damage says why.
+Exit codes:
+  0  the data can be used
+  1  there is none, or it cannot be used or read
 
-Exit code: 0 if there is a usable history; 1 if there is none, if it cannot be used, or if it could not be read.";
+With --json, ids are 64-bit numbers. A tool that takes numbers for floating point, such as jq before 1.7, rounds them.
+Without any data all keys are null, and damage is empty.
+  cluster_id, member_id, node (the member's name), last_term, last_index, commit_index
+  revision        revision of the last change in the database
+  voters, learners   ids of the members
+  has_left        whether the member was removed from the cluster
+  database_ahead  the index that the database reaches, if the log ends before it; else null
+  damage          what is damaged, in sentences; empty if nothing is";
 
-/// Shows whose data it is, how far it reaches and who the members are
+/// Shows to which member the data belongs, how far it reaches, and which members it lists
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
     #[command(flatten)]
     pub form: Form,
-    /// etcd's --data-dir, the directory that holds 'member', or data that was moved aside; the resource's own if it is not given
+    /// etcd's --data-dir, the directory that holds 'member', or data that was moved aside; the default is that of the etcd
+    /// resource
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]
