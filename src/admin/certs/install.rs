@@ -24,16 +24,20 @@ use crate::os::wiped;
 use crate::records::state_file;
 
 const HELP: &str = "\
-They are copied to the files that etcd's resource is configured with on this node, after a look at everything: that the key is the
-certificate's, that it has not ended, is for servers and clients, has this node's address, and that both nodes trust it. The key and
-the certificate are one rename each, and etcd shows them from the next handshake on. A file of CAs is read when etcd starts: where it has
-others than before, etcd is restarted here, without leaving the member list.
+The command copies the files to the places that the etcd resource names on this node. It first checks that the key is the
+certificate's, that the certificate has not ended, is for servers and clients, and has this node's address, and that both
+nodes trust it. Key and certificate are replaced by one rename each, and etcd shows the new one from the next handshake on.
+etcd reads a file of CAs only when it starts. So if --ca has other CAs than before, the command restarts etcd on this node,
+which stays in the member list.
 
-For a CA of your own that changes: first, on each node, --ca with a file of the old one and the new one; then --cert and --key on each;
-last --ca with the new one alone.
+To replace a CA of your own: first, on each node, --ca with a file that has the old one and the new one; then --cert and
+--key on each node; last, on each node, --ca with only the new one.
 
-With --json: replaced are the files that were, ends is when the certificate ends (null without one), restarted whether etcd was
-restarted, and shown whether etcd shows the certificate (null without one, or where nobody could look).";
+With --json:
+  replaced   paths of the files that were replaced
+  ends       when the certificate ends; null without --cert
+  restarted  whether etcd was restarted
+  shown      whether etcd shows the certificate; null without --cert, or if that is not known";
 
 const LIMIT: u64 = 4 * 1024 * 1024;
 const MODE: u32 = 0o600;
@@ -42,17 +46,17 @@ const OTHERS: u32 = 0o007;
 /// Longest time for etcd to present a newly installed certificate.
 const SHOWN_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Puts certificates of your own in place, where both nodes could serve with them
+/// Puts certificates of your own in place, once it is checked that both nodes can serve with them
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// The certificate, with the intermediate ones behind it
+    /// File with the certificate, followed by the intermediate ones
     #[arg(long, value_name = "FILE", requires = "key", required_unless_present = "ca")]
     cert: Option<PathBuf>,
-    /// Its key
+    /// File with the private key of --cert
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Every CA that is to be trusted from now on
+    /// File with every CA that is to be trusted from now on
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
     #[command(flatten)]

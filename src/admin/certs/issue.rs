@@ -17,19 +17,19 @@ use crate::os::clock;
 use crate::records::state_file;
 
 const HELP: &str = "\
-Three files are written into DIR, which is made (0700) where it is not there: NAME.crt, NAME.key (0600) and ca.crt. Where etcd's auth is
-on, NAME is the user. Files that are there are not replaced: a certificate is renewed into another directory.
+The command writes three files into DIR: NAME.crt, NAME.key (0600) and ca.crt. It creates DIR (0700) if DIR does not
+exist. If etcd's auth is on, NAME is the user. It replaces no file: renew a certificate into another directory.
 
-With --json: name, the files (certificate, key, ca), and when the certificate ends.";
+With --json: name, certificate, key and ca (paths of the files), and ends (when the certificate ends).";
 
-/// Issues a certificate for a client
+/// Issues a certificate for a client of etcd
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// The client's name, and its user's where etcd's auth is on
+    /// Name of the client; if etcd's auth is on, the name of its user
     #[arg(long)]
     name: String,
-    /// Where its files are written
+    /// Directory to write the files to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]

@@ -17,19 +17,19 @@ use crate::operate::node::must_be_root;
 use crate::os::clock;
 
 const HELP: &str = "\
-It goes on until both nodes trust the new CA alone, as 'tandem certs rotate-ca' on the other node does, and deletes FILE then. Cut off
-anywhere, the same command goes on.
+The command continues until both nodes trust only the new CA, as 'tandem certs rotate-ca' on the other node does, and
+deletes FILE then. If it was cut off, type it again: it continues.
 
-With --json: as 'tandem certs rotate-ca' (state, next, ca, ends, join_file, steps); join_file is null.";
+With --json, the keys are those of 'tandem certs rotate-ca' (state, next, ca, ends, join_file, steps); join_file is null.";
 
-/// Does this node's part of a new CA, which the other node has made
+/// Does this node's part of a replacement of the CA that began on the other node
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// The file that 'tandem certs rotate-ca' has written on the other node; - reads it from standard input
+    /// File that 'tandem certs rotate-ca' wrote on the other node, copied to this one; - reads it from standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How long the other node is waited for
+    /// Longest wait for the other node, such as 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]

@@ -17,22 +17,27 @@ use crate::os::clock;
 use crate::os::output::complain;
 
 const HELP: &str = "\
-The certificate of this node's etcd and the one that etcdctl asks with are replaced by ones of a year. The key stays, so that one rename
-is all, and etcd takes it with the next handshake, without a restart. tandem-certs.timer types it each day, with --if-due:
+The command replaces the certificate of this node's etcd, and the one of 'tandem etcdctl', by new ones that are valid for a
+year. The key stays, so one rename replaces a certificate. etcd shows the new one with the next handshake, without a
+restart. tandem-certs.timer types the command with --if-due each day:
 
   systemctl enable --now tandem-certs.timer
 
-With --json: renewed and kept, each with the certificate's file, its end (ends), why it was renewed or not, and for a renewed one of etcd
-whether etcd shows it already (shown; null where nobody could look).";
+With --json: renewed and kept, one object for each certificate:
+  file   path of the certificate
+  ends   when it ends
+  why    why it was renewed, or why not
+  shown  whether etcd shows the renewed one; null for others, or if that is not known";
 
-/// Renews this node's certificates
+/// Renews the certificates of this node that Tandem's own CA has issued
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// Only what has no more than a third of its time left, lacks an address of the node, or does not fit its key
+    /// Renews only certificates that have a third of their time left or less, lack an address of the node, or do not fit
+    /// their key
     #[arg(long)]
     if_due: bool,
-    /// Makes new keys, too
+    /// Also makes new keys
     #[arg(long)]
     new_key: bool,
     #[command(flatten)]

@@ -27,42 +27,53 @@ use crate::os::clock::{self, Deadline};
 use crate::os::output;
 
 const HELP: &str = "\
-Each node does its part: this one begins, and writes what the other one needs into /etc/tandem/certs-NODE.join (0600, void after a day;
-it holds the new CA's key). Copy it there and type 'tandem certs join FILE', or have it done with --ssh. Both nodes then trust the old CA
-and the new one, restart etcd one after the other without leaving the member list, take new certificates, and once neither shows a
-certificate of the old CA they trust it no more, and restart once more. Each restart takes the few seconds in which etcd has no quorum.
+Each node does its part. This node begins, and writes what the other one needs into /etc/tandem/certs-NODE.join (0600; it
+has the key of the new CA, and is void after a day). Copy that file to the other node and type 'tandem certs join FILE'
+there, or have --ssh do both.
 
-What is missing is found by looking: cut off anywhere, the same command goes on. A node that is off is waited for; it comes back with its old
-certificate, and is served.
+Both nodes then trust the old CA and the new one, and restart etcd one after the other, without leaving the member list.
+Both take new certificates. Once neither node shows a certificate of the old CA, both trust only the new one, and restart
+etcd once more. During each restart etcd has no quorum for a few seconds.
 
-Clients other than this cluster's own need certificates of the new CA before the old one goes: with --keep-old it stays trusted,
-until the same was typed without.
+If the command was cut off, type it again: it finds out from the machines what is missing, and continues. It waits for a
+node that is off. Such a node comes back with its old certificate, and its peer still trusts that.
 
-With --json: state is done, kept (the old CA is still trusted), waiting or, with --dry-run, next; next is what comes next here, is waited
-for, or why nothing was done; ca and ends are the new CA's name and end, or those of the one that is in use; join_file is the file for the other node, and steps
-are what was done.";
+Clients with a certificate of the old CA need one of the new CA before the old CA is removed. With --keep-old both nodes
+continue to trust the old CA, until you type the command without it.
+
+Exit codes:
+  0  done, or kept
+  1  failed, or not complete within --timeout: type it again
+  3  --dry-run found something to do
+
+With --json:
+  state      done, kept (the old CA is still trusted), waiting or, with --dry-run, next
+  next       what comes next here, what the command waits for, or why nothing was done
+  ca, ends   name and end of the new CA, or of the one that is in use
+  join_file  path of the file for the other node, or null
+  steps      what was done, in sentences";
 
 /// Interval between two observations of the rotation's progress. Ten intervals are added to the time limit of the ssh command that
 /// runs on the other node.
 const LOOKS: Duration = Duration::from_millis(700);
 
-/// Replaces the CA on both nodes
+/// Replaces Tandem's own CA on both nodes
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// Shows what comes next, and changes nothing
+    /// Prints what comes next, and changes nothing
     #[arg(long)]
     dry_run: bool,
-    /// Types the other node's part there; ssh must let in without a question
+    /// Types 'tandem certs join' on this other node, through ssh, which must ask no question; without it, you type it there
     #[arg(long, value_name = "[USER@]HOST", value_parser = ssh::host)]
     ssh: Option<String>,
-    /// Leaves the old CA trusted
+    /// Continues to trust the old CA
     #[arg(long)]
     keep_old: bool,
-    /// Replaces the CA although it is of today, as one is that this has just made
+    /// Replaces the CA although it is of today; without it, such a CA is not replaced
     #[arg(long)]
     again: bool,
-    /// How long the other node is waited for
+    /// Longest wait for the other node, such as 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]

@@ -26,21 +26,28 @@ use crate::os::clock;
 use crate::os::regular_file;
 
 const HELP: &str = "\
-Certificates are those in the files that etcd's resource is configured with on this node, in Tandem's own /etc/tandem/pki, in ssl_ca_file of
-fence devices, those that both etcds show in a handshake now, and those that the BMCs showed to the last monitor.
+The command shows the certificates in these places: the files that the etcd resource names on this node, Tandem's own
+/etc/tandem/pki, the ssl_ca_file of fence devices, what both etcds show in a handshake now, and what the BMCs showed to the
+last monitor.
 
-Exit codes: 0 all is well, 3 one ends within 30 days, 4 one has ended.
+Exit codes:
+  0  all is well
+  3  a certificate ends within 30 days
+  4  a certificate has ended
 
-With --json: at is when it was looked, on which node (here); certificates are the file or the address (where), node, what it is for, its
-subject, names, issuer, begins and ends in RFC 3339, its fingerprint (SHA-256), own (whether Tandem's own CA has issued it, or is
-it) and shown (of a file of etcd's: whether etcd shows it, or, of a CA, has read it; null where nobody could look); missing are those
-that could not be had, each with where and why.";
+With --json:
+  at            when the certificates were read
+  here          the node that read them
+  certificates  for each: where (file or address), node, what (it is for), subject, names, issuer, begins and ends (in
+                RFC 3339), fingerprint (SHA-256), own (whether it is Tandem's own CA, or issued by it), and shown (for a
+                file of etcd, whether etcd shows it; for a CA, whether etcd has read it; null if that is not known)
+  missing       what could not be read, each with where and why";
 
 /// Seconds before its expiry from which a certificate counts as near its end. `tandem status` uses the same limit.
 const NEAR: u64 = 30 * 86_400;
 const LIMIT: u64 = 4 * 1024 * 1024;
 
-/// Shows each certificate in use: names, issuer, end
+/// Shows the names, issuer and end of each certificate in use
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
