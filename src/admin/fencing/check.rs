@@ -18,28 +18,40 @@ use crate::operate::health::words::rfc3339;
 use crate::operate::node::no_cluster;
 
 const HELP: &str = "\
-It asks each BMC from this node, as the fence agent would, with the options that the CIB has (the password is sent to the
-BMC, and shown nowhere), and counts what the collector of the other node published. That a reset works cannot be proven
-without one: the reset types that the BMC lists, the account's role and the last test are the evidence. It opens two sessions on each
-BMC, reads the list of sessions and deletes both: that proves whether two nodes that fence each other can race without a delay.
+The command asks each BMC from this node, as the fence agent does, with the options in the CIB. The password goes to the
+BMC and is shown nowhere. It also uses what the collector of the other node has published. No check can prove that a reset
+works. The evidence is the list of reset types of the BMC, the role of the account, and the last test of fencing.
 
-On OpenShift it asks the API for what resets these nodes besides Pacemaker, or may: node health checks and machine health checks with a
+It opens two sessions on each BMC, reads the list of sessions, and deletes both. That proves whether the BMC shows one
+node's session to the other: with such a 'flag' on both BMCs, two nodes that fence each other can race without a delay.
+
+On OpenShift it asks the API for what else resets these nodes, or may: node health checks and machine health checks with a
 selector that matches a node, remediations that are under way, and BareMetalHosts that are not detached.
 
-Exit codes: 0 all is well, or there are notices alone, 3 there are warnings, 4 a node may not be fenced now, 1 it is not known.
+Exit codes:
+  0  no finding, or only notices
+  3  there are warnings
+  4  a node may not be fenced now
+  1  not known
 
-With --json: at is when it was asked, in RFC 3339, and on which node (here); level is ok, notice, warning, unknown or failure, of the worst
-finding: a critical one is a failure, and one that means that something could not be asked is unknown; nodes and devices have each one's
-level and a sentence; flags has for each device by what its BMC shows one node's fence agent to the other's; delays has for the node that
-wins a split how long its fencing waits, and the least value that the measured time to Off allows; findings are what is out of line, the
-worst first, each with a stable id, its severity (critical, warning, notice), the node and the device that it is about (or null), a
-sentence (text) and what to type (command, or null). What 'tandem status' sees as well has the same id, severity and sentence there.";
+With --json:
+  at        when the BMCs were asked, in RFC 3339
+  here      the node that asked
+  level     of the worst finding: ok, notice, warning, unknown (something could not be asked) or failure (it is critical)
+  nodes     for each node its level and a sentence
+  devices   for each fence device its level and a sentence
+  flags     for each fence device what its BMC shows the fence agent of one node about that of the other
+  delays    for the node that wins a split how long its fencing waits, and the least value that the measured time to Off
+            allows
+  findings  the worst first, each with id (it never changes), severity (critical, warning, notice), node and device (or
+            null), text (a sentence) and command (what to type, or null). A finding that 'tandem status' has, too, has the
+            same id, severity and text there.";
 
-/// Checks whether each node could be fenced now; no power is touched
+/// Checks whether each node could be fenced now, and changes no power
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// Only this fence device, or the one that fences this node
+    /// Checks only this fence device, or the one that fences this node; without it, all
     #[arg(value_name = "DEVICE")]
     device: Option<String>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::report::show;
 use crate::operate::failure::Failure;
 
-/// Checks and tests the fencing of both nodes, and changes the passwords of their BMCs
+/// Checks and tests the fencing of both nodes, and changes passwords of their BMCs
 #[derive(Subcommand)]
 pub(super) enum Command {
     Check(check::Arguments),

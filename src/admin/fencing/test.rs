@@ -32,55 +32,68 @@ use crate::operate::node;
 use crate::os::clock::{self, Deadline};
 
 const HELP: &str = "\
-It is typed on the other node, refuses where 'tandem fencing check' finds that fencing would fail or etcd has not two voters,
-says what will happen, and asks for the node's name (--confirm NODE answers that). Then Pacemaker fences the node, which is off
-and on again: a node that serves, at a time that you choose. The survivor's etcd takes no writes for some seconds.
+Type it on the other node than the one to fence, at a quiet time. The command refuses if 'tandem fencing check' finds that
+fencing would fail, or if etcd has not two voters. It prints what will happen, and asks for the node's name (--confirm NODE
+answers that). Then Pacemaker fences the node: it is switched off and on again while it serves. The etcd of this node takes
+no writes for some seconds.
 
-Each phase is printed when it is reached. The test passes once the node was fenced, and votes again with an etcd that was started
-since; a node that is back before Corosync missed it is never seen away. The table is in seconds since the request, beside those of the test before. 'writes possible' is when a linearizable read, of
-which one is sent each 100 ms, was answered again after the longest pause. What was not seen is a '-'.
+The command prints each phase when it is reached. The test passes once the node was fenced, and votes again with an etcd
+that was started since. The table has seconds since the request, next to those of the test before. 'writes possible' is
+when etcd answered a linearizable read again after the longest pause; the command sends one each 100 ms. A '-' is a phase
+that was not observed. For example, 'Corosync member' stays '-' if the node is back before Corosync has missed it.
 
-It may be ended at any time: what Pacemaker has begun it finishes, and there is nothing to undo. Every test that was carried out
-is a line of /var/lib/tandem/fencing-tests.jsonl; the time of one that passed is the node's attribute etcd_fencing_tested.
+You may end the command at any time: Pacemaker finishes what it has begun, and nothing has to be undone. Each test that was
+carried out is a line of /var/lib/tandem/fencing-tests.jsonl. The time of the last one that passed is the node attribute
+etcd_fencing_tested.
 
---both tests both nodes, each by the other one, and needs --ssh with the other node, which is fenced first. Once its record is complete and
-'tandem status' reports redundant, that node fences this one, in the unit tandem-fencing-test. Your login on this node ends then. Type
-'tandem fencing test --last --ssh HOST' when this node is back. A half that does not pass ends it.
+--both tests both nodes, each by the other one. It fences the other node first, and needs --ssh to that node. Once that
+node's test has passed and 'tandem status' reports redundant, it fences this node, in its unit tandem-fencing-test. Your
+login here ends then. When this node is back, type 'tandem fencing test --last --ssh HOST'. If the first half does not
+pass, the second one does not begin.
 
---last fences no node. It prints the last test of both nodes. Each node has the records of the tests that it conducted, so add --ssh for
-the other node's.
+--last fences no node, and prints the last test of both nodes. Each node has the records of the tests that it conducted,
+so add --ssh for those of the other node.
 
-Exit codes: 0 passed, 4 not fenced or not back in time, 1 refused: nothing was done. Of --last and --both: 0 both passed, 4 the last test of a
-node did not pass, 3 a node was not tested, or the other node's record was not asked for.
+Exit codes:
+  0  passed; of --last and --both: both passed
+  4  not fenced, or not back in time; of --last and --both: the last test of a node did not pass
+  3  of --last and --both: a node was not tested, or the other node was not asked for its record
+  1  refused, and nothing was done
 
-With --json: node was fenced by the other node (by) at a time in RFC 3339; passed, or why not (null where it passed); seconds has
-the table (off, told, writes, longest_pause, on, member, learner, voter, clean; null for what was not seen); tandem is the
-version; before is the test before, or null; next is what to type now.
+With --json:
+  node, by, at  the node that was fenced, the node that fenced it, and when, in RFC 3339
+  passed, why   whether the test passed, and else the reason (null if it passed)
+  seconds       the table, null for what was not observed: off (Off was proven), told (Pacemaker had the result), writes,
+                longest_pause, on, member (of Corosync), learner, voter, clean (nothing was left to clean up)
+  tandem        version of Tandem
+  before        the test before, or null
+  next          what to type now
+With --last --json, and at the end of --both:
+  here          this node
+  halves        for each direction: node, by, test (the last one with the keys above, or null if it is not known) and
+                passed_at (when one last passed, or null)
+  why           why --both ended early, or null";
 
-With --last --json, and at the end of --both: here is this node; halves has for each node by which other one it is fenced (node, by), its
-last test (null where it is not known) with the keys above, and when one last passed (passed_at, or null); why is the reason why
---both ended early, or null.";
-
-/// Fences a node, to prove that it works; asks for the node's name
+/// Fences the other node, to prove that fencing works; asks for the node's name
 #[derive(Args)]
 #[command(after_help = HELP, group(ArgGroup::new("halves").args(["both", "last"])))]
 pub(in crate::admin) struct Arguments {
-    /// The node that is to be fenced: the other one
+    /// The node to fence, which must be the other one
     #[arg(value_name = "NODE", required_unless_present = "halves", conflicts_with = "last")]
     node: Option<String>,
-    /// Tests both nodes: the other one first, which then fences this one
+    /// Tests both nodes: fences the other one, which then fences this one
     #[arg(long)]
     both: bool,
-    /// Fences no node, and prints the last test of both
+    /// Fences no node, and prints the last test of both nodes
     #[arg(long)]
     last: bool,
-    /// The other node, which is asked through ssh
+    /// The other node, for ssh; without it, --last prints only the tests that this node conducted
     #[arg(long, value_name = "[USER@]HOST", value_parser = host, requires = "halves")]
     ssh: Option<String>,
-    /// Tests in a unit of its own, and ends at once
+    /// Starts the test in a systemd unit, and ends at once
     #[arg(long, hide = true, conflicts_with = "halves")]
     in_unit: bool,
-    /// How long it may take until the node votes again
+    /// Longest time until the node votes again, such as 90s or 20m
     #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]

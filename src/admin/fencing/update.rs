@@ -22,32 +22,44 @@ use crate::operate::node::must_be_root;
 use crate::os::wiped;
 
 const HELP: &str = "\
-Nothing is stored before the BMC has accepted it from here and has shown the node's own UUID; a refusal changes nothing. Only
---stage stores without that: the new password as second line of the password file, which is tried where the BMC refuses the first.
-So stage it on both nodes, change it at the BMC, and type the command without a password on both: whichever line is valid then
-stays. The collector does that by itself, too. --change-at-bmc does all of it. Without --ssh it says what to type on the other node.
+The command stores nothing before the BMC has accepted it from this node and has shown the node's own UUID. If the BMC
+refuses it, nothing is changed.
 
---from-secret takes what OpenShift's Secret fencing-credentials-NODE has and the device has not: address, user and password. It is proven first as
-any other value.
+Only --stage stores a password that the BMC does not have yet: as the second line of the password file, which the fence
+agent tries if the BMC refuses the first. So stage it on both nodes, change it at the BMC, then type the command without a
+password on both: it keeps the line that is valid. The collector does that by itself, too. --change-at-bmc does all of
+this. Without --ssh the command prints what to type on the other node.
 
-Without an option that names something new it asks for a new password, or, where the file has two lines, sees which is valid.
+--from-secret takes address, user and password from OpenShift's Secret fencing-credentials-NODE, where they differ from
+the device's. They are proven first like any other value.
 
-Exit codes: 0 done; 1 refused, nothing was changed, or as it says; 3 done here, and something is left to be done: the other node's
-copy is old, or OpenShift's API did not answer, so that its operator puts the old one back until the command was typed again.
+Without an option for a new value the command asks for a new password. If the file has two lines, it finds out which of
+them is valid instead.
 
-With --json: node is fenced by device; done has a sentence for each change; lines is how many passwords this node's file has now
-(null where the password is in the CIB); old_on is the node whose copy is old, or null; secret is whether OpenShift's Secret follows
-(null where there is none); next is what to type now. No password is in it.";
+Exit codes:
+  0  done
+  1  refused, and nothing was changed unless the message says so
+  3  done on this node, and something is left to do: the other node's copy is old, or OpenShift's API did not answer. Then
+     OpenShift's operator puts the old value back until you type the command again.
 
-/// Gives a node's fence device another password, user, address or certificate; asks for the password where none is given
+With --json, which never has a password:
+  node    the node
+  device  its fence device
+  done    a sentence for each change
+  lines   how many passwords this node's file has now; null if the password is in the CIB
+  old_on  the node with an old copy of the file, or null
+  secret  whether OpenShift's Secret has the new value; null if there is no Secret
+  next    what to type now";
+
+/// Gives a node's fence device another password, user, address or certificate; asks for the password if none is given
 #[derive(Args)]
 #[command(after_help = HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(in crate::admin) struct Arguments {
-    /// The node that is fenced through the BMC
+    /// The node that the BMC belongs to
     #[arg(value_name = "NODE")]
     node: String,
-    /// The fence device, where the node has several
+    /// Id of the fence device; needed only if the node has several
     #[arg(long, value_name = "ID")]
     device: Option<String>,
     /// Takes the new password from the first line of this file
@@ -56,34 +68,34 @@ pub(in crate::admin) struct Arguments {
     /// Takes the new password from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
-    /// Asks for no password, where the other node types it
+    /// Asks for no password; the command on the other node passes it
     #[arg(long, hide = true)]
     no_question: bool,
-    /// The new user at the BMC
+    /// New user at the BMC
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
-    /// The BMC's new address, with :PORT where that is not 443
+    /// New address of the BMC, with :PORT if the port is not 443
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<String>,
-    /// The system's new path at the BMC
+    /// New Redfish path of the system, such as /redfish/v1/Systems/1
     #[arg(long, value_name = "URI")]
     systems_uri: Option<String>,
-    /// The SHA-256 fingerprint of the BMC's new certificate
+    /// SHA-256 fingerprint of the BMC's new certificate
     #[arg(long, value_name = "SHA256")]
     ssl_fingerprint: Option<String>,
-    /// Stores the new password as second choice, before the BMC has it
+    /// Stores the new password next to the present one, before the BMC has it
     #[arg(long, conflicts_with_all = ["change_at_bmc", "username", "ip", "systems_uri", "ssl_fingerprint"])]
     stage: bool,
-    /// Sets the new password at the BMC, too
+    /// Also sets the new password at the BMC
     #[arg(long, conflicts_with_all = ["username", "ip", "systems_uri", "ssl_fingerprint"])]
     change_at_bmc: bool,
     /// Takes address, user and password from OpenShift's Secret of the node
     #[arg(long, conflicts_with_all = ["password_file", "password_stdin", "username", "ip", "systems_uri", "ssl_fingerprint", "stage", "change_at_bmc"])]
     from_secret: bool,
-    /// Does the same on the other node, through ssh
+    /// Does the same on this other node, through ssh; without it, prints what to type there
     #[arg(long, value_name = "[USER@]HOST", value_parser = host)]
     ssh: Option<String>,
-    /// How long the other node, and OpenShift's API, may take
+    /// Longest wait for the other node, and for OpenShift's API, such as 60s or 5m
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
