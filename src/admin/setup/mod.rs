@@ -21,46 +21,62 @@ use crate::base::duration;
 use crate::operate::failure::Failure;
 
 const HELP: &str = "\
-FILE describes the cluster; --example prints one with every setting explained, and --example --write writes it. Both nodes need nothing but the packages. The
-command looks at this node, writes /etc/tandem/OTHER.join (0600) and waits until 'tandem setup join' was typed with that file on
-the other node; --ssh types it there. Then it looks at both machines and at both BMCs, tells all faults of both at once, and
-changes nothing while there is one. What it does then: certificates, passwords, etcd's image, units and pcsd on each node;
-then the cluster, its properties, the fence devices and etcd, by pcs; and it waits for two voters.
+FILE describes the cluster. --example prints one with every setting explained, and --example --write writes it. Both nodes
+need only the packages.
 
-Typed again it does what is left. No file says how far it got. What is there otherwise than FILE says is shown, and changed with
---change alone. It never touches etcd's data, another cluster, or a firewall, whose commands it prints. Where the cluster is there,
-the other node need not be asked again.
+The command checks this node, writes /etc/tandem/OTHER.join (0600), and waits until 'tandem setup join' is typed with that
+file on the other node, named OTHER; --ssh types it there. Then it checks both machines and both BMCs, and prints all
+faults at once. It changes nothing while there is one. Then it makes certificates, passwords, etcd's image, units and pcsd
+on each node, and with pcs the cluster, its properties, the fence devices and etcd. At the end it waits for two voters.
 
-A BMC's certificate that nobody signed is shown with its fingerprint, and pinned once somebody has confirmed it: --yes does so
-unseen. FILE may have it as ssl_fingerprint.
+Typed again, it does what is left. It finds out from the machines how far it is. It prints what differs from FILE, and
+changes that only with --change. It never touches etcd's data, another cluster, or a firewall, for which it prints the
+commands. Once the cluster exists, it need not ask the other node again.
 
-With --platform openshift the cluster is what the etcd operator of Two Node OpenShift with Fencing makes, and refused while that has
-jobs of its own (tnf-...). The BMCs' addresses, users and passwords are those of the Secrets fencing-credentials-NODE, whatever FILE
-says; image, certificates and settings are the pod's own. The other node waits at port 9990 then.
+If no CA has signed the certificate of a BMC, the command shows its fingerprint and asks for a confirmation, then pins it.
+With --yes it pins it unseen. FILE may have it as ssl_fingerprint.
 
-Exit codes: 0 two voters; 1 failed or refused; 2 FILE is wrong, each fault with its line and column; 3 --dry-run found something to
-do, or that it could not look at.
+With --platform openshift it makes the cluster that the etcd operator of Two Node OpenShift with Fencing makes, and refuses
+while that operator has jobs of its own (tnf-...). Addresses, users and passwords of the BMCs come from the Secrets
+fencing-credentials-NODE, whatever FILE has. Image, certificates and settings come from the pod's manifest. The other node
+then waits at port 9990.
 
-With --json: node is this node, other the other one; dry_run; redundant says whether there are two voters (null where it was not looked);
-steps has each step's id, title, node (on), state (done, made: it was done now, to do, differs, refused), commands (as they would be
-typed; of a file its path, its mode and what it is), differences (what, there, described) and why it was refused, or what --dry-run
-misses; warnings are sentences, faults too; price is what the decision of a split costs; next is what to type now.";
+Exit codes:
+  0  there are two voters
+  1  failed or refused
+  2  FILE is wrong; each fault is printed with line and column
+  3  --dry-run found something to do, or something that it could not check
+
+With --json:
+  node       this node
+  other      the other node
+  dry_run    whether this was a dry run
+  redundant  whether there are two voters; null if that was not checked
+  steps      each with id, title, on (the node), state (done, made, to do, differs or refused; made is done by this call),
+             commands (what you would type; for a file its path, mode and content in words), differences (what, there,
+             described), and why it was refused or could not be checked
+  warnings, faults   sentences
+  price      what the cluster pays for its way to decide a split, as a sentence
+  next       what to type now";
 
 const JOIN_HELP: &str = "\
-FILE is the one that 'tandem setup' wrote on the other node, brought here by whatever way keeps it secret. The command waits for the
-other node, at this node's address and etcd's port for peers (2380; 9990 on OpenShift), and does what it asks. FILE is deleted once the other node
-is there; it is void after 24 hours, and as soon as the other node's command has ended.
+FILE is the one that 'tandem setup' wrote on the other node. Copy it here by a way that keeps it secret. The command waits
+for the other node at this node's address and etcd's peer port (2380; 9990 on OpenShift), and does what that node asks. It
+deletes FILE once the other node is connected. FILE is void after 24 hours, and as soon as the other node's command ends.
 
-With --dry-run it changes nothing on either node, waits for nobody, and leaves FILE where it is: it says what is wrong with this machine,
-or each step here as done, to do or differs, with its commands. Passwords, pcsd's token, and certificates where they are Tandem's own, come from the other
-node alone, so these are neither shown nor compared: 'tandem setup --dry-run --ssh' there does that.
+With --dry-run it changes nothing on either node, does not wait, and keeps FILE. It prints what is wrong with this
+machine, or each step here as done, to do or differs, with its commands. It neither shows nor compares what only the other
+node has: passwords, pcsd's token, and certificates of Tandem's own CA. 'tandem setup --dry-run --ssh' there does that.
 
-Exit codes: 0 this node is in, 1 failed or refused, 3 --dry-run found something to do.
+Exit codes:
+  0  this node is a part of the cluster
+  1  failed or refused
+  3  --dry-run found something to do
 
-With --json: node is this node, from the one that asked; joined says whether all ended well there; text has its last words. With --dry-run
-the keys are those of 'tandem setup --json'.";
+With --json: node (this node), from (the other one), joined (whether the other node's command ended well) and text (its
+last message). With --dry-run the keys are those of 'tandem setup --json'.";
 
-/// Makes the cluster that FILE describes: Pacemaker, fencing, certificates, etcd, on both nodes
+/// Makes the cluster that FILE describes on both nodes: Pacemaker, fencing, certificates and etcd
 #[derive(Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
 pub(super) struct Arguments {
@@ -80,31 +96,31 @@ enum Below {
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(super) struct First {
-    /// The description of the cluster
+    /// File that describes the cluster
     #[arg(value_name = "FILE", default_value = crate::operate::setup::file::PATH)]
     file: PathBuf,
-    /// Prints a FILE with every setting explained
+    /// Prints an example of FILE with every setting explained
     #[arg(long)]
     example: bool,
-    /// Writes that to FILE instead, for root alone (0600), and never over a file that is there
+    /// Writes the example to FILE instead, for root alone (0600); refuses if FILE exists
     #[arg(long, requires = "example")]
     write: bool,
     /// Changes nothing on either node, and prints each step as done, to do or differs, with its commands
     #[arg(long)]
     dry_run: bool,
-    /// Also changes what is there otherwise than FILE says
+    /// Also changes what differs from FILE; without it, prints the differences
     #[arg(long)]
     change: bool,
-    /// Types the other node's command there, through ssh
+    /// Types 'tandem setup join' on this other node, through ssh; without it, you type it there
     #[arg(long, value_name = "[USER@]HOST", value_parser = host)]
     ssh: Option<String>,
-    /// Whose names and words
+    /// Kind of cluster, from which names and settings follow
     #[arg(long, value_enum, default_value_t = Platform::Plain)]
     platform: Platform,
-    /// What OpenShift's API is asked with
+    /// Access to OpenShift's API, for --platform openshift
     #[arg(long, value_name = "FILE", default_value = params::DEFAULT_KUBECONFIG)]
     kubeconfig: PathBuf,
-    /// How long it waits for the other node's command
+    /// Longest wait for the command on the other node, such as 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
@@ -126,7 +142,7 @@ pub(super) struct Join {
     /// Changes nothing on either node, and prints what would be done on this one
     #[arg(long, conflicts_with = "stdin")]
     dry_run: bool,
-    /// How long it waits for the other node
+    /// Longest wait for the other node, such as 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
@@ -136,9 +152,9 @@ pub(super) struct Join {
 /// The names and settings that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Platform {
-    /// Those of this program's guide
+    /// A cluster as in the guides of Tandem
     Plain,
-    /// Those of OpenShift's etcd operator
+    /// The cluster that OpenShift's etcd operator makes
     Openshift,
 }
 
