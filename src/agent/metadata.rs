@@ -11,7 +11,7 @@ const PROVIDER: &str = "tandem";
 const AGENT: Agent = Agent {
     name: "podman-etcd",
     short: "Two-member etcd in podman",
-    long: "Keeps a two-member etcd available on two machines, each member in a podman container, and loses no write that etcd acknowledged, whichever machine dies. Run it as a clone with notify=true, plain or promotable (then Promoted is a voter, Unpromoted a learner), with fencing. A monitor asks etcd itself; with OCF_CHECK_LEVEL=10 etcd must also answer a read that a majority confirms, with 20 take a write (a lease, which is given back).",
+    long: "Runs a two-member etcd on two machines, each member in a podman container. When either machine dies, etcd takes writes again on the other one, and no write that etcd acknowledged is lost. Run the resource as a clone with notify=true, in a cluster with fencing. The clone may be promotable: then Promoted is a voter and Unpromoted a learner. A monitor asks etcd itself. With OCF_CHECK_LEVEL=10 etcd must also answer a read that a majority confirms, and with 20 take a write (a lease, which the agent revokes).",
     parameters: PARAMETERS,
     actions: ACTIONS,
 };

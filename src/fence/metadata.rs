@@ -13,7 +13,7 @@ const NAME: &str = "fence_redfish_rs";
 const SHORT: &str = "I/O Fencing agent for Redfish";
 const LONG: &str = "fence_redfish_rs is an I/O Fencing agent which can be used with Out-of-Band controllers that support \
     Redfish APIs. These controllers provide remote access to control power on a server. It takes the options of \
-    fence_redfish. A node counts as fenced only when the controller says twice that the system is off.";
+    fence_redfish. A node counts as fenced only when the controller has reported twice that the system is off.";
 
 /// Returns the metadata that the fencer, pcs and stonith_admin read.
 pub fn metadata() -> String {
@@ -72,15 +72,15 @@ const EXIT_CODES: &[(&str, &str)] = &[
 
 fn what_it_does(action: &str) -> &'static str {
     match action {
-        "on" => "Powers the system on and waits until it says On.",
-        "off" => "Powers the system off by force, and succeeds when it has said Off twice, a second apart.",
-        "reboot" => "Off as above, then on. Once Off is proven it succeeds, also where powering on fails.",
-        "status" => "Says whether the system is on.",
-        "list" => "Lists the systems behind the BMC that can be reset: id and name.",
-        "list-status" => "As list, with the power state of each.",
+        "on" => "Powers the system on, and waits until it reports On.",
+        "off" => "Powers the system off by force, and succeeds when it has reported Off twice, a second apart.",
+        "reboot" => "Powers the system off as above, then on. Succeeds once Off is proven, even if powering on fails.",
+        "status" => "Prints whether the system is on.",
+        "list" => "Lists the id and name of each system behind the BMC that can be reset.",
+        "list-status" => "Lists the same, with the power state of each system.",
         "monitor" => "Proves that fencing would work: login, the right system, its power state, its Reset action.",
-        "metadata" => "Prints what Pacemaker has to know about this agent.",
-        "manpage" => "Prints this page.",
+        "metadata" => "Prints the metadata that Pacemaker reads.",
+        "manpage" => "Prints the source of this page.",
         "validate-all" => "Checks the options without asking the BMC.",
         "diag" => "Sends a non-maskable interrupt, which makes most operating systems dump their memory.",
         _ => "",

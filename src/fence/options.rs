@@ -71,10 +71,10 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
         .letter('u').default("443")),
     (Opt::Username, row("username", Text, "name", "Login name").old("login").letter('l').required()),
     (Opt::Password, row("password", Secret, "password", "Login password or passphrase").old("passwd").letter('p')),
-    (Opt::PasswordScript, row("password_script", Text, "script", "Script to run to retrieve password: an absolute path and arguments separated by blanks, run without a shell; its first line of output is the password")
+    (Opt::PasswordScript, row("password_script", Text, "script", "Script to run to retrieve password: an absolute path and arguments separated by blanks. It is run without a shell, and its first line of output is the password")
         .old("passwd_script").letter('S')),
-    (Opt::PasswordFile, row("password_file", Text, "file", "File whose first line is the password; while the password changes, a second line is what it becomes: it is tried where the BMC refuses the first, and first from then on")),
-    (Opt::Plug, row("plug", Text, "id", "Which system behind the BMC: its Id, name, UUID, serial number or URI; not needed where there is one. The fencer's node name is ignored where it fits no system. 'dynamic' lets pcmk_host_map name the system of each action. With port_as_ip: IP address or hostname of fencing device")
+    (Opt::PasswordFile, row("password_file", Text, "file", "File with the password in its first line. While the password changes, the second line has the new one: the agent tries it if the BMC refuses the first, and tries it first from then on")),
+    (Opt::Plug, row("plug", Text, "id", "System behind the BMC, by its Id, name, UUID, serial number or URI; not needed if the BMC has only one. A node name from the fencer is ignored if it fits no system. With 'dynamic', pcmk_host_map names the system of each action. With port_as_ip: IP address or hostname of fencing device")
         .old("port").letter('n')),
     (Opt::PlugSeparator, row("plug_separator", Text, "char", "Separator for plug parameter when specifying more than 1 plug")
         .default(",")),
@@ -85,36 +85,36 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
         .old("redfish-uri").default("/redfish/v1")),
     (Opt::SystemsUri, row("systems_uri", Text, "uri", "Redfish Systems resource URI, i.e. /redfish/v1/Systems/System.Embedded.1")
         .old("systems-uri")),
-    (Opt::SystemUuid, row("system_uuid", Text, "uuid", "UUID that the system must have (on the node: dmidecode -s system-uuid); every action refuses another machine, and monitor finds it out")),
-    (Opt::Auth, row("auth", OneOf(&["auto", "basic", "session"]), "how", "How to log in: basic authentication, a Redfish session that is deleted again, or auto: basic, and a session where basic is refused")
+    (Opt::SystemUuid, row("system_uuid", Text, "uuid", "UUID that the system must have; on the node, dmidecode -s system-uuid prints it. Every action, monitor included, refuses a machine with another UUID. Without it, no UUID is checked")),
+    (Opt::Auth, row("auth", OneOf(&["auto", "basic", "session"]), "how", "How to log in. basic: basic authentication; session: a Redfish session, which is deleted at the end; auto: basic, and a session if the BMC refuses basic")
         .default("auto")),
-    (Opt::Method, row("method", OneOf(&["onoff", "cycle"]), "method", "Method to fence: onoff powers off, proves it and powers on; cycle sends one PowerCycle and proves that the system was reset")
+    (Opt::Method, row("method", OneOf(&["onoff", "cycle"]), "method", "Method to fence. onoff: power off, prove that the system is off, and power on; cycle: send one PowerCycle, and prove that the system was reset")
         .letter('m').default("onoff")),
     (Opt::MissingAsOff, row("missing_as_off", Switch, "", "Missing port returns OFF instead of failure")),
     (Opt::Ssl, row("ssl", Switch, "", "Use SSL connection with verifying certificate; TLS is always used")
         .letter('z').default("1")),
     (Opt::SslSecure, row("ssl_secure", Switch, "", "Use SSL connection with verifying certificate; the default")),
     (Opt::SslInsecure, row("ssl_insecure", Switch, "", "Use SSL connection without verifying certificate")),
-    (Opt::SslCaFile, row("ssl_ca_file", Text, "file", "PEM file with the certificate authorities to trust instead of the system's, or with the BMC's own self-signed certificate")),
-    (Opt::SslFingerprint, row("ssl_fingerprint", Text, "sha256", "SHA-256 fingerprint of the BMC's certificate (several separated by commas); then its issuer, name and dates do not matter")),
+    (Opt::SslCaFile, row("ssl_ca_file", Text, "file", "PEM file with the certificate authorities to trust, or with the BMC's own self-signed certificate. Without it, the system's authorities are trusted")),
+    (Opt::SslFingerprint, row("ssl_fingerprint", Text, "sha256", "SHA-256 fingerprint of the BMC's certificate, or several separated by commas. With it, the issuer, name and dates of the certificate are not checked")),
     (Opt::SslVerifyHostname, row("ssl_verify_hostname", Truth, "true/false", "Whether the certificate must be for the name or address in ip")
         .default("1")),
-    (Opt::GnutlscliPath, row("gnutlscli_path", Text, "path", "Path to gnutls-cli binary; not used, taken for compatibility")),
+    (Opt::GnutlscliPath, row("gnutlscli_path", Text, "path", "Path to gnutls-cli binary; accepted for compatibility, and not used")),
     (Opt::Quiet, row("quiet", Switch, "", "Disable logging to stderr. Does not affect --verbose or --debug-file or logging to syslog.")
         .letter('q')),
-    (Opt::Verbose, row("verbose", Switch, "", "Verbose mode: tell on stderr what is done. Multiple -v flags can be stacked on the command line (e.g., -vvv).")
+    (Opt::Verbose, row("verbose", Switch, "", "Verbose mode: log to stderr what the agent does. Multiple -v flags can be stacked on the command line (e.g., -vvv).")
         .letter('v')),
     (Opt::VerboseLevel, row("verbose_level", Integer(i64::MIN, i64::MAX), "level", "Level of debugging detail in output. Defaults to the number of --verbose flags specified on the command line, or to 1 if verbose=1 in a stonith device configuration (i.e., on stdin).")),
-    (Opt::DebugFile, row("debug_file", Text, "debugfile", "Write debug information to given file; it holds no passwords")
+    (Opt::DebugFile, row("debug_file", Text, "debugfile", "Write debug information to given file, without passwords")
         .old("debug").letter('D')),
     (Opt::Version, row("version", Switch, "", "Display version information and exit").letter('V').for_people()),
     (Opt::Help, row("help", Switch, "", "Display help and exit").letter('h').for_people()),
     (Opt::Delay, row("delay", Seconds(0, LONGEST), "seconds", "Wait X seconds before fencing is started (off and reboot)")
         .default("0")),
     (Opt::DisableTimeout, row("disable_timeout", Truth, "true/false", "Disable power_timeout, login_timeout and shell_timeout (true/false) (default: true when run from Pacemaker 2.0+); action_timeout stays")),
-    (Opt::LoginTimeout, row("login_timeout", Seconds(0, LONGEST), "seconds", "Wait X seconds for a connection and its TLS handshake")
+    (Opt::LoginTimeout, row("login_timeout", Seconds(0, LONGEST), "seconds", "Wait X seconds for a connection and its TLS handshake; 0: no time-out of its own")
         .default("10")),
-    (Opt::ShellTimeout, row("shell_timeout", Seconds(0, LONGEST), "seconds", "Wait X seconds for the answer to one request")
+    (Opt::ShellTimeout, row("shell_timeout", Seconds(0, LONGEST), "seconds", "Wait X seconds for the answer to one request; 0: no time-out of its own")
         .default("20")),
     (Opt::PowerTimeout, row("power_timeout", Seconds(0, LONGEST), "seconds", "Test X seconds for status change after ON/OFF")
         .default("20")),
@@ -123,12 +123,12 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
     (Opt::StatusSleep, row("stonith_status_sleep", Seconds(0, LONGEST), "seconds", "Sleep at most X seconds between status calls during a STONITH action")
         .default("1")),
     (Opt::RetryOn, row("retry_on", Integer(0, 100), "attempts", "Count of attempts to retry power on").default("1")),
-    (Opt::ActionTimeout, row("action_timeout", Seconds(1, LONGEST), "seconds", "End every action by itself after X seconds (default: 55 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others, by hand 30). Raise it together with pcmk_off_timeout and its kind")),
-    (Opt::RaceWith, row("race_with", Text, "ip[:port][,key=value...]", "The BMC of the node that this device runs on. off and reboot then leave a session on both BMCs and read both lists of sessions first: of two nodes that fence each other, one resets, without pcmk_delay_base. Keys: systems_uri (this node's system there, which has to be on), fingerprint, ca_file, username, password_file; what is missing is as for ip")),
-    (Opt::RacePreferred, row("race_preferred", Text, "node", "With race_with: the node that wins where both nodes fence each other; the same name in both devices")),
-    (Opt::RaceDelay, row("race_delay", Seconds(3, 60), "seconds", "With race_with: how long the node that is not preferred waits where it sees the other node's session, or where a BMC shows no sessions")
+    (Opt::ActionTimeout, row("action_timeout", Seconds(1, LONGEST), "seconds", "End each action after X seconds (default: 55 for on, off, reboot and diag, or more if delay and power_timeout need more; for the others 15 under the fencer, 30 by hand). If you raise it, also raise pcmk_off_timeout, pcmk_reboot_timeout and pcmk_monitor_timeout")),
+    (Opt::RaceWith, row("race_with", Text, "ip[:port][,key=value...]", "BMC of the node that this device runs on. With it, off and reboot first open a session on both BMCs and read both lists of sessions, so that of two nodes that fence each other only one resets the other, without pcmk_delay_base. Keys: systems_uri (the system of this node there, which must be on), fingerprint, ca_file, username, password_file. A missing key has the value that is used for ip. Without race_with, the agent does not race")),
+    (Opt::RacePreferred, row("race_preferred", Text, "node", "With race_with: name of the node that wins if both nodes fence each other; the same in both devices")),
+    (Opt::RaceDelay, row("race_delay", Seconds(3, 60), "seconds", "With race_with: seconds that the node that is not preferred waits if it sees the other node's session, or if a BMC shows no sessions")
         .default("10")),
-    (Opt::WaitAttribute, row("wait_attribute", Text, "name", "Node attribute of the node that this device runs on: so many seconds off and reboot wait under the fencer while the target is on. podman-etcd sets etcd_fence_wait while its etcd holds no vote, so that a learner does not fence its voter. none: never wait")
+    (Opt::WaitAttribute, row("wait_attribute", Text, "name", "Node attribute of the node that this device runs on, with the seconds that off and reboot wait under the fencer while the target is on. podman-etcd sets etcd_fence_wait while its etcd holds no vote, so that a learner does not fence its voter. With none, the agent never waits")
         .default(FENCE_WAIT)),
 ];
 

@@ -12,7 +12,7 @@ pub fn page(agent: &Agent, provider: &str) -> String {
     page.section("SYNOPSIS").lines(&synopsis(agent, provider));
     page.section("DESCRIPTION").text([roman(agent.long)]);
     page.section("PARAMETERS").options(Standard::ResourceAgent, agent.parameters);
-    page.section("ACTIONS").text([roman("Times are those that Pacemaker uses where nobody sets others.")]);
+    page.section("ACTIONS").text([roman("Times are those that Pacemaker uses unless the resource sets others.")]);
     for action in agent.actions {
         write_action(&mut page, action);
     }
