@@ -7,31 +7,35 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use super::config::FILE;
 use super::shell::place::{RUN_DIR, STATE_DIR};
 
-/// Knows which nodes are reachable, and has a node without a quorum reset itself
+/// Observes which nodes are reachable, and lets the watchdog reset a node without a quorum
 ///
-/// Each agent challenges each other. A node that hears from more than half of the listed members feeds its watchdog; one that does
-/// not is reset. Local programs read the list of reachable members, and its changes, from /run/fencing-agent.sock. It needs neither
-/// Pacemaker nor an API server.
+/// Each agent challenges each other one. While a node hears from more than half of the listed members, its agent feeds its watchdog.
+/// Otherwise the watchdog resets the node. Local programs read the list of reachable members, and its changes, from
+/// /run/fencing-agent.sock. The agent needs neither Pacemaker nor an API server.
 #[derive(Parser)]
 #[command(name = "fencing-agent", version, after_help = HELP)]
 pub(super) struct CommandLine {
     #[command(subcommand)]
     pub(super) command: Command,
-    /// The configuration
+    /// File with the configuration
     #[arg(long, global = true, value_name = "FILE", default_value = FILE)]
     pub(super) config: PathBuf,
-    /// Where the files of a running agent are
+    /// Directory of the files of a running agent
     #[arg(long, global = true, hide = true, value_name = "DIR", default_value = RUN_DIR)]
     pub(super) run_dir: PathBuf,
-    /// What outlives a boot
+    /// Directory of the files that outlive a boot
     #[arg(long, global = true, hide = true, value_name = "DIR", default_value = STATE_DIR)]
     pub(super) state_dir: PathBuf,
 }
 
 const HELP: &str = "\
-Files: /etc/tandem/fencing-agent.toml, the configuration; /etc/tandem/fencing-agent.key, the key of all members; \
-/run/fencing-agent/status.json, the state; /run/fencing-agent/disable, which disarms the watchdog while it is there; \
-/var/lib/tandem/fencing-agent, what is kept over a boot; /usr/share/tandem/fencing.proto, the interface for local programs.";
+Files:
+  /etc/tandem/fencing-agent.toml   the configuration
+  /etc/tandem/fencing-agent.key    the key of all members
+  /run/fencing-agent/status.json   the state
+  /run/fencing-agent/disable       disarms the watchdog while it exists
+  /var/lib/tandem/fencing-agent    files that outlive a boot
+  /usr/share/tandem/fencing.proto  the interface for local programs";
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -46,22 +50,22 @@ pub(super) enum Command {
     Example(Example),
 }
 
-/// Runs the agent
+/// Runs the agent until SIGTERM
 #[derive(Args)]
 #[command(after_help = RUN_HELP)]
 pub(super) struct Run {}
 
 const RUN_HELP: &str = "\
-NODE_NAME and NODE_GROUP in the environment replace the keys node and group of the configuration where these are missing. SIGTERM \
-leaves the group in order, disarms the watchdog and ends; while the quorum is lost the watchdog stays armed.";
+If the configuration lacks the keys node and group, the agent takes NODE_NAME and NODE_GROUP from the environment. On
+SIGTERM it leaves the group in order, disarms the watchdog and ends. While the quorum is lost, the watchdog stays armed.";
 
-/// Checks the configuration, and shows which outage resets this node
+/// Checks the configuration, and prints which outage resets this node
 ///
-/// It opens no device and sends nothing.
+/// The command opens no device and sends nothing.
 #[derive(Args)]
 pub(super) struct Check {}
 
-/// Shows whether this node is fed, and the members
+/// Shows whether this node's watchdog is fed, and the state of each member
 #[derive(Args)]
 #[command(after_help = STATUS_HELP)]
 pub(super) struct Status {
@@ -71,19 +75,34 @@ pub(super) struct Status {
 }
 
 const STATUS_HELP: &str = "\
-Keys of the JSON object: format (1), node, group, pid, fed, armed, deadline (seconds until feeding ends without another answer), why \
-(not fed), disarmed (why), device, identity, timeout in seconds, on_quorum_loss, quorum, reachable, window in seconds, score (health, \
-0 to 7), suspicions, joins and leaves (since the start), datagrams (each with direction, network and count), dropped (by reason), \
-api_up (null where it is not asked), watch_age (seconds since the watch of the own Node showed anything), and members, each with name, state (alive, suspect, lost, left, unseen), contacts (seconds since \
-the newest answer was asked for, by network) and round_trip in milliseconds.";
+With --json:
+  format          1
+  node, group     this node's name, and the name of its group
+  pid             process id of the agent
+  fed, armed      whether the watchdog is fed, and whether it is armed
+  deadline        seconds until the feeding ends without another answer
+  why             why the watchdog is not fed
+  disarmed        why the watchdog is not armed
+  device, identity, timeout   path and name of the device, and its time-out in seconds
+  on_quorum_loss  what happens when the quorum is lost, as configured
+  quorum, reachable   how many members are a quorum, and how many are reachable
+  window          for how many seconds an answer of a member counts
+  score           health of this agent, from 0 (healthy) to 7
+  suspicions, joins, leaves   how often each happened since the start
+  datagrams       each with direction, network and count
+  dropped         number of dropped datagrams by reason
+  api_up          whether the API server answered; null if it is not asked
+  watch_age       seconds since the watch of this node's Node showed anything
+  members         each with name, state (alive, suspect, lost, left, unseen), contacts (for each network the seconds since
+                  the newest answer was asked for) and round_trip (in milliseconds)";
 
-/// Prints metrics for Prometheus
+/// Prints the metrics of the agent for Prometheus
 #[derive(Args)]
 pub(super) struct Metrics {}
 
 /// Lists the members that are reachable
 ///
-/// It asks the running agent as other local programs do.
+/// The command asks the running agent as other local programs do.
 #[derive(Args)]
 pub(super) struct Nodes {
     /// Prints one JSON array instead of text
@@ -94,16 +113,17 @@ pub(super) struct Nodes {
 /// Prints each member that leaves or joins, until the agent ends
 #[derive(Args)]
 pub(super) struct Events {
-    /// Prints one JSON object a line instead of text
+    /// Prints one JSON object in each line instead of text
     #[arg(long)]
     pub(super) json: bool,
 }
 
-/// Disarms the watchdog of this node, or has it armed again
+/// Disarms the watchdog of this node, or lets the agent arm it again
 ///
-/// The node stays a member. Nothing disarms it while its quorum is lost.
+/// The node stays a member. While its quorum is lost, the watchdog stays armed.
 #[derive(Args)]
 pub(super) struct Maintenance {
+    /// Whether maintenance is on or off; a reboot ends it
     #[arg(value_enum)]
     pub(super) switch: Switch,
 }
@@ -112,7 +132,7 @@ pub(super) struct Maintenance {
 pub(super) enum Switch {
     /// Disarms the watchdog within a second
     On,
-    /// Has it armed once a quorum answers
+    /// Lets the agent arm the watchdog once a quorum answers
     Off,
 }
 
@@ -120,15 +140,15 @@ pub(super) enum Switch {
 #[derive(Args)]
 pub(super) struct Keygen {}
 
-/// Prints a configuration with all keys
+/// Prints an example of the configuration, with every key explained
 #[derive(Args)]
 pub(super) struct Example {}
 
 /// The exit codes of `fencing-agent` and their meanings, for the man pages.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
-    (0, "done; of status: the node is fed, or need not be"),
-    (1, "refused: one sentence says why, and what to type instead"),
-    (2, "the arguments make no sense; nothing was done"),
+    (0, "done; of status: the watchdog is fed, or need not be"),
+    (1, "refused; a sentence has the reason and what to type instead"),
+    (2, "the arguments are wrong, and nothing was done"),
     (3, "of status: the node is not fed and should be"),
 ];
 

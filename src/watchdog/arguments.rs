@@ -8,24 +8,27 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use super::paths::RUN_DIR;
 use crate::base::duration;
 
-/// Owns one watchdog device and serves many programs
+/// Owns one watchdog device, and feeds it for many programs
 ///
-/// Each program connects to /run/watchdog-mux.sock and sends a byte at least every --client-timeout. A program that sends V as its last
-/// byte before it closes leaves in order. One that closes without it, or sends nothing for that time, ends the feeding of the device
-/// for good, and the machine resets. The protocol is that of Proxmox's multiplexer.
+/// Each program connects to /run/watchdog-mux.sock, and sends a byte at least every --client-timeout. A program leaves in order if its
+/// last byte before it closes is V. If a program closes without V, or sends nothing for that time, the feeding of the device ends for
+/// good, and the device resets the machine. The protocol is that of Proxmox's multiplexer.
 #[derive(Parser)]
 #[command(name = "watchdog-mux", version, after_help = HELP)]
 pub(super) struct CommandLine {
     #[command(subcommand)]
     pub(super) command: Command,
-    /// Where the socket, the marker and the state are
+    /// Directory of the socket, the marker and the state
     #[arg(long, global = true, hide = true, value_name = "DIR", default_value = RUN_DIR)]
     pub(super) run_dir: PathBuf,
 }
 
 const HELP: &str = "\
-Files: /run/watchdog-mux.sock, the socket; /run/watchdog-mux.active, a directory that is there while a client is, or after one that \
-has not left in order; /run/watchdog-mux.json, the state.";
+Files:
+  /run/watchdog-mux.sock    the socket
+  /run/watchdog-mux.active  a directory that exists while a client is connected, and after a client that has not left in
+                            order. watchdog-mux refuses to start if it exists.
+  /run/watchdog-mux.json    the state";
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -34,28 +37,29 @@ pub(super) enum Command {
     Metrics(Metrics),
 }
 
-/// Opens the device, feeds it each second and serves clients
+/// Opens the device, feeds it each second, and serves clients
 #[derive(Args)]
 #[command(after_help = RUN_HELP)]
 pub(super) struct Run {
-    /// The watchdog device; a FIFO replaces one in a test
+    /// Path of the watchdog device; in a test it may be a FIFO
     #[arg(long, value_name = "DEVICE", default_value = "/dev/watchdog")]
     pub(super) device: PathBuf,
-    /// How long after its last feeding the device resets the machine
+    /// Time from the last feeding until the device resets the machine, such as 10s
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(super) timeout: Duration,
-    /// How long a client may be silent
+    /// Longest time that a client may send nothing, such as 60s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(super) client_timeout: Duration,
-    /// Loads this kernel module first, as WATCHDOG_MODULE in the environment does
+    /// Kernel module to load first; the default is WATCHDOG_MODULE in the environment, else none
     #[arg(long, value_name = "NAME")]
     pub(super) module: Option<String>,
 }
 
 const RUN_HELP: &str = "\
-SIGTERM without clients disarms the device and ends. With clients it names them in the log and feeds until they have left.";
+On SIGTERM without clients, the command disarms the device and ends. On SIGTERM with clients, it logs their names, accepts
+no new ones, and feeds the device until they have left.";
 
-/// Shows whether the device is fed, and the clients
+/// Shows whether the device is fed, and which clients are connected
 #[derive(Args)]
 #[command(after_help = STATUS_HELP)]
 pub(super) struct Status {
@@ -65,19 +69,26 @@ pub(super) struct Status {
 }
 
 const STATUS_HELP: &str = "\
-Keys of the JSON object: format (1), fed, why (not fed), device, identity, timeout and client_timeout in seconds, magic_close (whether \
-the device can be disarmed; null where that is not known), ending (whether the end was asked for and clients are waited for), pid, and \
-clients, each with name, pid, uid, connected and silent, in seconds.";
+With --json:
+  format          1
+  fed             whether the device is fed; why has the reason if it is not
+  device          path of the device
+  identity        name of the device, as its driver reports it
+  timeout, client_timeout   in seconds
+  magic_close     whether the device can be disarmed; null if that is not known
+  ending          whether the program was asked to end and waits for its clients to leave
+  pid             process id of watchdog-mux
+  clients         each with name, pid, uid, connected (for how many seconds) and silent (for how many seconds)";
 
-/// Prints metrics for Prometheus
+/// Prints the metrics of watchdog-mux for Prometheus
 #[derive(Args)]
 pub(super) struct Metrics {}
 
 /// The meanings of the exit codes, for the man pages.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (0, "done; of status: the device is fed"),
-    (1, "refused: one sentence says why, and what to type instead"),
-    (2, "the arguments make no sense; nothing was done"),
+    (1, "refused; a sentence has the reason and what to type instead"),
+    (2, "the arguments are wrong, and nothing was done"),
     (3, "of status: the device is not fed and should be"),
 ];
 
