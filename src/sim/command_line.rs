@@ -37,7 +37,7 @@ pub(super) enum Command {
     Check(Check),
     Run(Run),
     Explore(Explore),
-    /// Plays the same faults under other ways to run two members, and prints what each costs
+    /// Runs the same faults under other ways to run two members, and prints what each way costs
     Compare,
     Members(Members),
     Fencing(Fencing),
@@ -61,7 +61,7 @@ impl Command {
 /// The rule to break.
 #[derive(Args)]
 struct MutantArgument {
-    /// Breaks a rule, to see it caught
+    /// Breaks this rule, to show that the model finds the violation
     #[arg(long, value_parser = mutants())]
     mutant: Option<Mutant>,
 }
@@ -80,7 +80,7 @@ fn mutants() -> impl TypedValueParser<Value = Mutant> {
 /// Where the way to a violation goes.
 #[derive(Args)]
 struct SaveArgument {
-    /// Where the way to a violation is saved, as a scenario
+    /// File to save the way to a violation in, as a scenario
     #[arg(long, default_value = "violation.scn")]
     save: PathBuf,
 }
@@ -93,26 +93,26 @@ impl SaveArgument {
     }
 }
 
-/// Takes every order of everything that can happen, within bounds, and looks for what must never be
+/// Searches every order of all moves within the bounds for a violation of an invariant
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option that is typed or not")]
 pub(super) struct Check {
-    /// How many faults and operator's actions there may be
+    /// Most faults and operator's actions in one run
     #[arg(long, default_value = "2", value_parser = value_parser!(u8).range(0..=7))]
     faults: u8,
-    /// How many writes a client makes
+    /// Most writes of a client at the same time
     #[arg(long, default_value = "1", value_parser = value_parser!(u8).range(0..=7))]
     writes: u8,
-    /// Leaves standby, shutdown and confirmed recoveries out
+    /// Leaves out standby, shutdown and confirmed recoveries
     #[arg(long)]
     no_operators: bool,
-    /// An etcd without a leader answers, as 3.4 does
+    /// Lets an etcd without a leader answer, as etcd 3.4 does
     #[arg(long = "etcd-3.4")]
     etcd_3_4: bool,
-    /// Begins with two blank nodes, too
+    /// Also begins with two nodes without data
     #[arg(long)]
     blank: bool,
-    /// Lets a power cut take the machine's disk with it
+    /// Lets a power cut destroy the machine's disk
     #[arg(long)]
     disks: bool,
     /// Lets an operator unblock the quorum of a node that boots alone
@@ -120,82 +120,91 @@ pub(super) struct Check {
     unblock: bool,
     #[arg(long, help = "Lets fencing take longer than the agent's patience")]
     slow_fencing: bool,
-    /// Lets the other node's steps come between any two effects of a round, too: many more states
+    /// Lets the other node's moves come between any two effects of an action: many more states
     #[arg(long)]
     fine: bool,
-    /// Leaves out that Pacemaker ends while etcd runs on, and comes back in the same boot
+    /// Leaves out that Pacemaker ends while etcd continues, and comes back in the same boot
     #[arg(long)]
     no_stacks: bool,
-    /// Lets a start of etcd outlive its agent
+    /// Lets a start of etcd outlive the agent that began it
     #[arg(long)]
     launches: bool,
-    /// Lets a power cut leave data that looks whole and that no etcd starts from
+    /// Lets a power cut leave data that seems whole, but from which etcd does not start
     #[arg(long)]
     damage: bool,
-    /// A sole voter acknowledges before it syncs, as etcd did before 3.5.5 and 3.4.21
+    /// Lets a sole voter acknowledge a write before it syncs it, as etcd did before 3.5.5 and 3.4.21
     #[arg(long)]
     acks_before_sync: bool,
-    /// After how many failed starts Pacemaker starts no more (3 at most); 0 is never
+    /// Number of failed starts after which Pacemaker starts no more, at most 3; 0 is never
     #[arg(long, default_value = "0", value_parser = value_parser!(u8).range(0..=7))]
     threshold: u8,
-    /// Disables dead-variable reduction: more states, the same verdict
+    /// Keeps variables that no later decision reads: more states, the same verdict
     #[arg(long)]
     keep_dead: bool,
-    /// Counts forced new clusters instead of ranking them: more states, and none may be announced in vain again
+    /// Counts forced new clusters instead of ranking them: more states, and asserts that faults bound their number
     #[arg(long)]
     count_forks: bool,
-    /// Runs a promotable clone, whose instances Pacemaker promotes and demotes
+    /// Runs a promotable clone: Pacemaker promotes and demotes its instances
     #[arg(long)]
     promotable: bool,
-    #[arg(long, help = "Begins with two histories, too, and lets an operator choose (etcd_primary)")]
+    #[arg(long, help = "Also begins with two histories, and lets an operator choose one (etcd_primary)")]
     choose: bool,
-    #[arg(long, help = "Lets an operator or a program say whose data counts (force_new_cluster)")]
+    #[arg(long, help = "Lets an operator or a program set force_new_cluster")]
     tell: bool,
-    #[arg(long, help = "Lets an operator have Pacemaker forget a node that is gone (pcs cluster node remove)")]
+    #[arg(long, help = "Lets an operator remove a lost node from Pacemaker (pcs cluster node remove)")]
     forget: bool,
     #[arg(long, help = "Lets another controller, or an operator with etcdctl, promote the learner")]
     others_promote: bool,
-    #[arg(long, help = "Lets a person with etcdctl remove the voter that follows")]
+    #[arg(long, help = "Lets an operator with etcdctl remove the follower")]
     others_remove: bool,
     #[arg(
         id = "guest",
         long = "guest",
-        help = "Begins with a third voter outside of the pair, which may be lost (etcd_guest)"
+        help = "Begins with a third voter outside of the pair (etcd_guest), which may be lost"
     )]
     #[arg(conflicts_with_all = ["blank", "disks", "damage", "choose"])]
     third_voter: bool,
-    /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd; and Pacemaker erase a record
+    /// Lets an observation fail to read the CIB, the durable note, the data, the container or an etcd; and lets Pacemaker erase a
+    /// node's published state
     #[arg(long)]
     hide: bool,
-    /// Puts disks back to an earlier state, copies one node's disk over the other's, and has positions count
+    /// Puts disks back to an earlier state, copies one node's disk over the other's, and keeps positions in the log
     #[arg(long, conflicts_with_all = ["guest", "blank", "damage", "choose"])]
     put_back: bool,
-    /// How many terms leaders begin behind the first one (6 at most); with 0, positions have no terms
+    /// Number of terms that leaders begin after the first one, at most 6; with 0, positions have no terms
     #[arg(long, default_value = "0", value_parser = value_parser!(u8).range(0..=6), requires = "put_back")]
     terms: u8,
-    /// Lets the disk of a node's data be missing after a power cut, and be mounted later
+    /// Lets the disk with a node's data be missing after a power cut, and be mounted later
     #[arg(long, conflicts_with = "damage")]
     not_mounted: bool,
-    #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
+    #[arg(long, help = "Restarts etcd in each recovery (recovery=restart)")]
     restart: bool,
-    /// Has this node lead (`configured_primary`)
+    /// Node that is to lead (`configured_primary`)
     #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
     primary: Option<String>,
-    #[arg(long, requires = "primary", help = "Lets the two etcds alone lose each other")]
+    #[arg(long, requires = "primary", help = "Lets the network fail between the two etcds only")]
     part_etcd: bool,
-    #[arg(long, requires = "primary", help = "Keeps the primary's of two histories, and has parameters differ")]
+    #[arg(
+        long,
+        requires = "primary",
+        help = "Keeps the primary's history of two (two_histories=primary), and lets the nodes' parameters differ"
+    )]
     two_histories: bool,
-    #[arg(long, conflicts_with = "guest", help = "Lets a sole voter boot alone by its peer's BMC (lone_boot)")]
+    #[arg(
+        long,
+        conflicts_with = "guest",
+        help = "Lets a sole voter boot without its peer, if the peer's BMC reports Off (lone_boot)"
+    )]
     lone_boot: bool,
     #[arg(long, help = "Ends with the first violation")]
     first: bool,
-    /// How many threads search; what they find does not depend on it
+    /// Number of threads; the result does not depend on it
     #[arg(long, default_value = "2")]
     threads: usize,
-    /// How many states are too many
+    /// Number of states at which the search ends, incomplete
     #[arg(long, default_value = "100000000")]
     max_states: usize,
-    /// How long is too long
+    /// Time in seconds after which the search ends, incomplete
     #[arg(long, default_value = "600")]
     max_seconds: u64,
     #[command(flatten)]
@@ -267,11 +276,12 @@ fn run_check(arguments: &Check) -> Result<(), Failure> {
 /// Replays a scenario, and checks every invariant after every line
 #[derive(Args)]
 pub(super) struct Run {
+    /// File of moves, such as one of tests/scenarios
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
     #[command(flatten)]
     mutant: MutantArgument,
-    /// Writes the run as a page: both nodes side by side, with the reason of every decision
+    /// Writes the run to this file as a page in HTML: both nodes side by side, with the reason of every decision
     #[arg(long)]
     html: Option<PathBuf>,
 }
@@ -290,13 +300,13 @@ fn run_scenario(arguments: &Run) -> Result<(), Failure> {
     result.map_err(|violation| Failure(violation.0))
 }
 
-/// Makes seeded random runs; what breaks an invariant is shrunk and saved as a scenario
+/// Makes random runs from a seed; shrinks a run that violates an invariant, and saves it as a scenario
 #[derive(Args)]
 pub(super) struct Explore {
-    /// Equal seeds make equal runs
+    /// Seed of the random numbers; equal seeds make equal runs
     #[arg(long, default_value = "1")]
     seed: u64,
-    /// How many moves
+    /// Number of moves in all
     #[arg(long, default_value = "100000")]
     steps: u64,
     #[command(flatten)]
@@ -319,16 +329,16 @@ fn run_explore(arguments: &Explore) -> Result<(), Failure> {
     }
 }
 
-/// Takes every order of two tools that change the members of an etcd, with faults of members and kills of tools
+/// Searches every order of two tools that change the members of an etcd, with faults of members and kills of tools
 #[derive(Args)]
 pub(super) struct Members {
-    /// Up to how many voters the cluster has
+    /// Most voters of the cluster
     #[arg(long, default_value = "5", value_parser = value_parser!(u8).range(1..=5))]
     voters: u8,
-    /// How many faults of members there may be
+    /// Most faults of members in one run
     #[arg(long, default_value = "2", value_parser = value_parser!(u8).range(0..=3))]
     faults: u8,
-    /// Breaks a rule, to see it caught
+    /// Breaks this rule, to show that the model finds the violation
     #[arg(long, value_parser = broken_rules())]
     mutant: Option<members::mutant::Mutant>,
 }
@@ -349,28 +359,28 @@ fn check_members(arguments: &Members) -> Result<(), Failure> {
     Err(Failure(fault))
 }
 
-/// Runs a network of fencing agents in simulated time, with faults, and looks for what must never happen
+/// Runs a network of fencing agents in simulated time, with faults, and searches for a violation of an invariant
 #[derive(Args)]
 pub(super) struct Fencing {
-    /// How many members the list has
+    /// Number of members in the list
     #[arg(long, default_value = "5", value_parser = value_parser!(u16).range(3..=100))]
     members: u16,
-    /// Equal seeds make equal runs
+    /// Seed of the random numbers; equal seeds make equal runs
     #[arg(long, default_value = "1")]
     seed: u64,
-    /// How many minutes the network runs, in its own time
+    /// Simulated time in minutes
     #[arg(long, default_value = "10")]
     minutes: u64,
-    /// How many datagrams are lost, in percent
+    /// Share of the datagrams that are lost, in percent
     #[arg(long, default_value = "0", value_parser = value_parser!(u8).range(0..=90))]
     loss: u8,
-    /// The longest way of a datagram, in milliseconds
+    /// Longest delay of a datagram, in milliseconds
     #[arg(long, default_value = "5", value_parser = value_parser!(u64).range(1..=10_000))]
     delay: u64,
-    /// Leaves all faults out but loss and delay
+    /// Leaves out all faults except loss and delay of datagrams
     #[arg(long)]
     no_faults: bool,
-    /// Breaks a rule, to see it caught
+    /// Breaks this rule, to show that the model finds the violation
     #[arg(long, value_parser = broken_fencing())]
     mutant: Option<fencing::mutant::Mutant>,
     /// Prints the log of all agents

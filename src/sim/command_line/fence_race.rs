@@ -7,22 +7,22 @@ use clap::value_parser;
 use super::{Failure, say};
 use crate::sim::race;
 
-/// Takes every order of two fence agents that race for a reset, with faults of agents, BMCs and the network
+/// Searches every order of two fence agents that race for a reset, with faults of agents, BMCs and the network
 #[derive(Args)]
 pub(in crate::sim) struct Race {
-    /// How many faults there may be
+    /// Most faults in one run
     #[arg(long, default_value = "1", value_parser = value_parser!(u8).range(0..=3))]
     faults: u8,
-    /// Has BMCs drop a session's Context
+    /// Lets BMCs drop the Context of a session
     #[arg(long)]
     no_context: bool,
-    /// Has BMCs answer in time, and counts how often a node waits for race_delay
+    /// Lets BMCs answer in time only, and counts how often a node waits for race_delay
     #[arg(long)]
     timely: bool,
-    /// Lets the preferred node hold no vote
+    /// Lets the preferred node be a learner, which holds no vote
     #[arg(long)]
     learner: bool,
-    /// Breaks a rule, to see it caught
+    /// Breaks this rule, to show that the model finds the violation
     #[arg(long, value_parser = broken_race())]
     mutant: Option<race::mutant::Mutant>,
 }
