@@ -1,4 +1,4 @@
-//! Which program is this? One table, matched exactly: on the base name of `argv[0]`, else on the first argument.
+//! Selects the program to run, by an exact match in one table: of the base name of `argv[0]`, else of the first argument.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -26,37 +26,37 @@ const APPLETS: &[Applet] = &[
     Applet {
         name: "podman-etcd",
         replaces: None,
-        summary: "OCF resource agent: a two-member etcd in podman",
+        summary: "OCF resource agent: runs a two-member etcd in podman",
         run: crate::agent::process::main,
     },
     Applet {
         name: "fence_redfish_rs",
         replaces: Some("fence_redfish"),
-        summary: "fence agent: power through a Redfish BMC",
+        summary: "fence agent: switches power through a Redfish BMC",
         run: crate::fence::process::main,
     },
     Applet {
         name: "tandem-release-locks",
         replaces: None,
-        summary: "alert agent: a fenced node's locks",
+        summary: "alert agent: releases the locks of a fenced node",
         run: crate::admin::release_locks,
     },
     Applet {
         name: "tandem-alert",
         replaces: None,
-        summary: "alert agent: what happened, as events",
+        summary: "alert agent: records what happened as events",
         run: crate::admin::alert,
     },
     Applet {
         name: "watchdog-mux",
         replaces: None,
-        summary: "daemon: one watchdog device for many programs",
+        summary: "daemon: feeds one watchdog device for many programs",
         run: crate::watchdog::process::main,
     },
     Applet {
         name: "fencing-agent",
         replaces: None,
-        summary: "daemon: members that reach each other, and a reset of a minority",
+        summary: "daemon: lists reachable members, and lets a minority reset itself",
         run: crate::fencing_agent::process::main,
     },
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
