@@ -64,7 +64,8 @@ pub(super) fn find(mut one: Side<'_>, mut other: Side<'_>) -> Result<Fork, Failu
         match same {
             Some(true) => least = revision,
             Some(false) => {
-                most = revision - 1;
+                // etcd has no revision 0, but a damaged database may have a change with it.
+                most = revision.saturating_sub(1);
                 break;
             }
             None => {}
@@ -129,6 +130,12 @@ mod tests {
     }
 
     const A: Rows<'_> = &[(2, &[(1, 1)]), (3, &[(2, 1)]), (4, &[(1, 2), (3, 1)]), (5, &[(4, 1)])];
+
+    /// Asserts that databases with a change at revision 0, which etcd never writes, are compared without a panic.
+    #[test]
+    fn changes_at_revision_0_that_differ_are_after_the_fork() {
+        assert_eq!(fork((&[(0, &[(1, 1)])], 0), (&[(0, &[(1, 2)])], 0)), (1, 1));
+    }
 
     #[test]
     fn whole_histories_have_an_exact_fork() {
