@@ -124,11 +124,11 @@ fn a_rewritten_list_has_to_fit_as_well() {
 }
 
 fn of_api(api: &StandIn, dir: &tempfile::TempDir, text: &str) -> Result<Config, String> {
-    let list = text.split("# One address, or one for each network.").collect::<Vec<_>>();
-    let rest = list[1].split_once("[watchdog]").map(|(_, rest)| rest).unwrap_or_default();
+    let (before, list) = text.split_once("\n[members]\n").unwrap();
+    let rest = list.split_once("[watchdog]").map(|(_, rest)| rest).unwrap_or_default();
     let kubeconfig = kubeconfig::for_server(dir, &api.server);
     let of_api = format!("[kubernetes]\nkubeconfig = '{}'\n[watchdog]{rest}", kubeconfig.display());
-    read(&format!("{}{of_api}", list[0].replace("tie_breaker = \"none\"", "")))
+    read(&format!("{}\n{of_api}", before.replace("tie_breaker = \"none\"", "")))
 }
 
 #[test]
