@@ -24,7 +24,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     "api_address",
     "an API server's address is on one node with etcd: a power cut, the peer's return, a partition",
     run,
-)];
+)
+.nightly()];
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;

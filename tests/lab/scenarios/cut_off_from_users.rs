@@ -31,7 +31,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     "cut_off_from_users",
     "the preferred node, which leads, loses its peer and the users' gateway: the other node is left",
     run,
-)];
+)
+.nightly()];
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;

@@ -20,7 +20,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     "etcd_network_parts",
     "only etcd's packets between the hosts are dropped: the configured primary runs standalone within a minute",
     run,
-)];
+)
+.nightly()];
 
 /// The time-out until the configured primary takes writes: the agents' wait for the network, and a recovery by a
 /// restart.

@@ -26,12 +26,14 @@ pub const SCENARIOS: &[Scenario] = &[
         hand_overs(lab, 3)
     }),
     scenario("failback_twenty", "the same twenty times", |lab, _| hand_overs(lab, 20)).nightly(),
-    scenario("failback_refused", "the primary hangs, has an alarm, is on standby, learns: the lead stays", refused),
+    scenario("failback_refused", "the primary hangs, has an alarm, is on standby, learns: the lead stays", refused)
+        .nightly(),
     scenario(
         "failback_reach",
         "users do not reach the leader, by a node attribute: the lead goes, and comes back",
         reach,
-    ),
+    )
+    .nightly(),
     scenario(
         "primary_first_boot",
         "a new pair: whichever node boots it, the primary leads after the delay",

@@ -28,7 +28,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     "leader_address",
     "an address and a program follow the leader: a hand-over, a kill, a power cut, a partition",
     run,
-)];
+)
+.nightly()];
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;

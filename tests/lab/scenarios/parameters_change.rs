@@ -23,7 +23,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "parameters_change_unseen",
         "a primary is named while one node's CIB hangs: no etcd is restarted, and one leads",
         while_a_cib_hangs,
-    ),
+    ).nightly(),
     scenario("address_changes", "a node gets another address: its own etcd is restarted, its peer's runs on", address),
     scenario("image_typo", "etcd's image changes to one that does not exist: both members run on", image_changes::typo),
     scenario(
@@ -35,7 +35,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "settings_upgrade",
         "'tandem upgrade --settings' restarts one member after the other, cut off once, and the setting is that of both",
         settings_upgrade::run,
-    ),
+    ).nightly(),
 ];
 
 /// A time longer than several monitors, and longer than the delay before leadership moves.

@@ -149,7 +149,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "podman_broken",
         "podman cannot start etcd on one node: it says why, mends what it can, or lets its peer go on",
         podman_broken::run,
-    ),
+    )
+    .nightly(),
     scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
     scenario(
         "slow_machine",
@@ -197,7 +198,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "shutdown_then_partition",
         "both are asked to shut down, and lose each other before their etcds stop: neither runs standalone",
         shutdown_then_partition::both,
-    ),
+    )
+    .nightly(),
     scenario(
         "one_shuts_down_then_partition",
         "one is asked to shut down, and they lose each other before its etcd stops: the other does not run standalone",
@@ -283,9 +285,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "pcs, stonith_admin and the shell: levels, a delay, an unfence, a refusal",
         fencing_by_hand::run,
     )
+    .nightly()
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
     scenario("fencing_update", "a node's power is cut while its BMC's password changes", fencing_update::run)
+        .nightly()
         .leaves_a_mess(),
     scenario(
         "fencing_check_and_test",
@@ -318,7 +322,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "upgrade_by_may_stop",
         "each node is upgraded once it may be stopped, and no writer waits",
         rolling_upgrade::as_it_may_be_stopped,
-    ),
+    )
+    .nightly(),
     scenario(
         "mixed_pair",
         "the shell agent on one host and Tandem on the other: either loses power, then both",
@@ -346,6 +351,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the pod manifest changes: the container stays, or is replaced and kept",
         openshift_manifest_change::run,
     )
+    .nightly()
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
     scenario(
@@ -356,6 +362,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
     scenario("openshift_restored", "a snapshot is restored as OpenShift's script does it", openshift_restored::run)
+        .nightly()
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),
     scenario(
@@ -363,9 +370,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "a node is taken out of the cluster and of the map, the other goes on as a single one, and it comes back",
         openshift_two_to_one_to_two::run,
     )
+    .nightly()
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
     scenario("names_alike", "the nodes are called node1 and node10", names_alike::run)
+        .nightly()
         .needs(Needs::Nothing)
         .leaves_a_mess(),
     scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)

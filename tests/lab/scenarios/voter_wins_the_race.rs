@@ -38,6 +38,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the hosts lose each other while one is a learner: its voter survives (priority-fencing-delay)",
         run,
     )
+    .nightly()
     .needs(Needs::Promotable),
 ];
 

@@ -18,5 +18,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "erased_attributes",
         "the survivor's record is gone from the CIB, as Pacemaker erases it, when its peer's power is cut: it goes on",
         erased::run,
-    ),
+    )
+    .nightly(),
 ];

@@ -15,7 +15,7 @@ use super::{alarm, events_of_a_cut, known_states, operators_day};
 
 /// The scenarios of this folder, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
-    scenario("known_states", "what 'tandem status' says in each state, and how soon", known_states::run),
+    scenario("known_states", "what 'tandem status' says in each state, and how soon", known_states::run).nightly(),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario(
         "events_of_a_cut",
@@ -63,7 +63,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "database_full",
         "the database reaches its quota: the command that 'tandem status' prints, typed in a shell, has writes taken again",
         database_full::run,
-    )
+    ).nightly()
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
     scenario(

@@ -29,7 +29,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "lone_boot_inert",
         "a node boots alone with two voters' data, or beside a peer that its BMC does not prove to be off: it does nothing",
         inert::daily,
-    ),
+    ).nightly(),
     scenario(
         "lone_boot_inert_long",
         "the same for longer, and with a learner's data, a departed member's, one that was left behind, and a cut network",

@@ -30,7 +30,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "member_replaced_planned",
         "one command takes a node that runs out, and puts a new machine of the same name and address in its place",
         replaced::planned,
-    )
+    ).nightly()
     .needs(Needs::Nothing)
     .leaves_a_mess(),
     scenario(

@@ -46,7 +46,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "setup_two_commands",
         "'tandem setup' on hosts with nothing but the packages, and again; then either node's power is cut",
         by_two_commands,
-    )
+    ).nightly()
     .needs(Needs::Blank)
     .leaves_a_mess(),
     scenario("setup_by_ssh", "'tandem setup --ssh' is one command, and changes nothing typed again", by_ssh)
@@ -126,7 +126,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "setup_wrong_input",
         "wrong files, addresses, BMCs, passwords, clocks and join files: a sentence each, and nothing is changed",
         wrong_input,
-    )
+    ).nightly()
     .needs(Needs::Blank)
     .leaves_a_mess(),
 ];
