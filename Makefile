@@ -253,6 +253,10 @@ build: ## the optimised binary
 parts:
 	$(CARGO) build --release --locked --bin tandem --bin tandem-generate $(CARGO_FLAGS)
 
+.PHONY: ahead
+ahead: ## build what 'make package' and 'make sim' need, at low priority
+	nice -n 19 $(MAKE) --no-print-directory parts model
+
 .PHONY: model
 model: ## the model's program, tandem-sim
 	$(CARGO) build --profile model --locked --bin tandem-sim
