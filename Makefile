@@ -127,7 +127,8 @@ SIM_DAILY = \
 	'--faults 1 --threshold 3'
 
 .PHONY: sim
-sim: model ## the model: every order of what two faults can do, the rarer kinds too, and one with every effect by itself (a minute)
+sim: model ## the model: every order of what two faults can do, the rarer kinds too, and one with every effect by itself (minutes)
+	$(CARGO) test --profile model --quiet --test sim
 	@for bounds in $(SIM_DAILY); do \
 		echo "tandem-sim check $$bounds" && $(TARGET)/model/tandem-sim check $$bounds || exit 1; \
 	done
@@ -256,6 +257,7 @@ parts:
 .PHONY: ahead
 ahead: ## build what 'make package' and 'make sim' need, at low priority
 	nice -n 19 $(MAKE) --no-print-directory parts model
+	nice -n 19 $(CARGO) test --profile model --no-run --test sim
 
 .PHONY: model
 model: ## the model's program, tandem-sim

@@ -276,7 +276,7 @@ fn run_check(arguments: &Check) -> Result<(), Failure> {
 /// Replays a scenario, and checks every invariant after every line
 #[derive(Args)]
 pub(super) struct Run {
-    /// File of moves, such as one of tests/scenarios
+    /// File of moves, such as one of tests/model/scenarios
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
     #[command(flatten)]
