@@ -193,7 +193,7 @@ pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
 }
 
 /// Writes the files of `notes` to `directory`, without a time limit.
-pub(super) fn write_all(directory: &Path, notes: &[Noted], makes_all: bool) {
+pub fn write_all(directory: &Path, notes: &[Noted], makes_all: bool) {
     for noted in notes {
         if let Err(error) = write(directory, noted, makes_all) {
             log::debug!("the BMC's note cannot be written in {}: {error}", directory.display());
