@@ -97,7 +97,7 @@ lint: ## formatting and lints
 	CARGO=$(CARGO) .ci/clippy $(APART)
 
 .PHONY: check
-check: lint ## formatting, lints and all tests that need neither root nor a lab
+check: lint ## formatting, lints and all tests that need neither root nor a lab, except those of the model (make sim)
 	CARGO=$(CARGO) .ci/tests
 	$(LAB) self-test
 	shellspec/run
