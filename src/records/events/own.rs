@@ -110,11 +110,11 @@ fn reach(LogPosition { term, index }: LogPosition) -> String {
 }
 
 /// Returns the event about a `tandem confirm-recovery` that an operator typed on `node`. By this command the operator gave up the
-/// writes that the node `lost` took after `position`. `who` is the operator's name.
-pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
+/// writes that the node `lost` took after `position`. `operator` is a login name.
+pub fn of_given_up(node: &str, lost: &str, position: LogPosition, operator: &str) -> Told {
     let position = reach(position);
     let message =
-        format!("{who} gave up the writes of {lost} after {position}, by 'tandem confirm-recovery' on {node}");
+        format!("{operator} gave up the writes of {lost} after {position}, by 'tandem confirm-recovery' on {node}");
     let cause = format!("{} {node} {lost} {position}", reason::GIVEN_UP);
     let event = Event::new(clock::wall_millis(), Type::Warning, reason::GIVEN_UP, node, message, cause);
     (event, Repeat::Until { ends: &[], within: 0 })
