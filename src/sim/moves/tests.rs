@@ -48,13 +48,16 @@ fn what_is_not_thinkable_does_not_happen() {
     };
     let rarer = Bounds { tells: true, hides: true, promotable: true, ..Bounds::of_search(1) };
     for bounds in [faults, Bounds { unblocks: true, ..rarer }] {
-        let mut tried = 0;
+        let (mut tried, mut visited) = (0, 0);
         visit_all(&mut Sim::new(bounds, Mutant::None), |sim, world| {
             let mut possible = Vec::new();
             thinkable(&bounds, world, None, etcd::has_learner(sim, world), |what| possible.push(what));
             let is_left_out =
                 |what: &Move| !possible.contains(&at_moment(*what, 0)) && (world.faults > 0 || !what.is_fault());
-            for what in all.iter().copied().filter(is_left_out) {
+            visited += 1;
+            // A world is copied for each move, which takes most of the time.
+            let is_tried = visited % 5 == 0;
+            for what in all.iter().copied().filter(|what| is_tried && is_left_out(what)) {
                 assert_eq!(attempt(sim, world, what, &mut world.clone()), Ok(false), "{what:?} in {world:?}");
                 tried += 1;
             }
