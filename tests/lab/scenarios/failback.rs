@@ -39,6 +39,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "a new pair: whichever node boots it, the primary leads after the delay",
         first_boot,
     )
+    .nightly()
     .needs(Needs::NoEtcd),
 ];
 

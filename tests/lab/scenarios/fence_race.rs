@@ -40,7 +40,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "fence_race",
         "the hosts lose each other three times, and the fence agents race: each time one is left",
         few,
-    ),
+    )
+    .nightly(),
     scenario("fence_race_hundred", "the same a hundred times", many).nightly(),
     scenario(
         "fence_race_one_switch",

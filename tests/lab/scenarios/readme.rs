@@ -175,7 +175,7 @@ pub(super) fn automation(lab: &Lab) -> Result<()> {
     };
     must("nothing asks for a reboot", sentinel, false)?;
     host::must(lab, Node::Two, &["touch", "/var/run/reboot-required"])?;
-    must("a node may be stopped beside one that could go on alone", sentinel, true)?;
+    must("a node may be stopped beside one that could continue alone", sentinel, true)?;
     must("it is rebooted then", &format!("{reboot} && grep -qx -- '-r now' {REBOOTED} && rm {REBOOTED}"), true)?;
     pcs::run(lab, Node::One, &["node", "standby", "node1"])?;
     super::steps::wait_alone(lab, Node::Two)?;

@@ -134,24 +134,26 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("both_etcds_killed", "both etcd processes get SIGKILL within two seconds", both_etcds_killed::run),
     scenario("etcd_hung", "one etcd process gets SIGSTOP: it is found out and restarted", etcd_hung::run),
     scenario("kubelet_failure", "a service that is ordered before etcd fails", kubelet_failure::run),
-    scenario("check_levels", "each OCF_CHECK_LEVEL finds what it looks for, and no more", check_levels::run),
+    scenario("check_levels", "each OCF_CHECK_LEVEL finds what it looks for, and no more", check_levels::run).nightly(),
     scenario(
         "peer_black_holed",
         "etcd's packets between the hosts are dropped: monitor and start stay within their times",
         peer_black_holed::run,
-    ),
+    )
+    .nightly(),
     scenario(
         "restart_wish_stays",
         "restart_no_leave cannot be taken back: the start does not succeed before it is",
         restart_wish_stays::run,
-    ),
+    )
+    .nightly(),
     scenario(
         "podman_broken",
         "podman cannot start etcd on one node: it says why, mends what it can, or lets its peer go on",
         podman_broken::run,
     )
     .nightly(),
-    scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
+    scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run).nightly(),
     scenario(
         "slow_machine",
         "both machines are slow, podman slower than an agent waits at first, and one loses power: it takes longer",
@@ -193,7 +195,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "left_behind",
         "a node returns after its peer ran standalone and died: it refuses, until an operator confirms",
         left_behind::run,
-    ),
+    )
+    .nightly(),
     scenario(
         "shutdown_then_partition",
         "both are asked to shut down, and lose each other before their etcds stop: neither runs standalone",
@@ -221,7 +224,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "refused_for_long",
         "a node refuses so long that Pacemaker's count is nearly full: it starts when its peer is back",
         refused_for_long::run,
-    ),
+    )
+    .nightly(),
     scenario(
         "agent_killed_while_etcd_starts",
         "an agent is killed while podman starts etcd: the stop that follows ends that, too",
@@ -279,6 +283,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the same as survivor_etcd_killed_too with the commit-index step switched off: the loss is reported",
         survivor_etcd_killed_too::loss_is_seen,
     )
+    .nightly()
     .leaves_a_mess(),
     scenario(
         "fencing_by_hand",
@@ -337,6 +342,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the members reach each other over IPv6; the leader's power is cut",
         ipv6_addresses::run,
     )
+    .nightly()
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
     scenario(
@@ -359,6 +365,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "a node is replaced as OpenShift's operator does it",
         openshift_node_replaced::run,
     )
+    .nightly()
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
     scenario("openshift_restored", "a snapshot is restored as OpenShift's script does it", openshift_restored::run)
@@ -378,6 +385,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .needs(Needs::Nothing)
         .leaves_a_mess(),
     scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)
+        .nightly()
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),
     scenario(

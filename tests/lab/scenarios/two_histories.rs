@@ -59,7 +59,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "two_histories_kept",
         "the same with two_histories=primary: the primary's history serves without a question, and the other one is kept and listed",
         kept_by_a_parameter,
-    ),
+    ).nightly(),
 ];
 
 fn chosen_at_once(lab: &Lab, wish: Wish) -> Result<()> {

@@ -26,7 +26,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "learner_yields",
         "the hosts lose each other while one is a learner: its fence agent waits, and its voter survives",
         learner_yields,
-    ),
+    )
+    .nightly(),
     scenario(
         "learner_waits_in_vain",
         "the machine of a learner's voter hangs: it is fenced once the learner's fence agent has waited",

@@ -13,7 +13,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "stuck_attributes",
         "a node leaves, and Pacemaker up to 3.0.1 puts its attributes back into the CIB: nobody believes them",
         stuck::run,
-    ),
+    )
+    .nightly(),
     scenario(
         "erased_attributes",
         "the survivor's record is gone from the CIB, as Pacemaker erases it, when its peer's power is cut: it goes on",

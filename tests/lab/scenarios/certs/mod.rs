@@ -20,7 +20,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "certs_renewed",
         "'tandem certs renew' on both nodes: no connection is refused, and no etcd is restarted",
         renewed::run,
-    )
+    ).nightly()
     .needs(Needs::SetUp),
     scenario(
         "certs_ca_replaced",

@@ -26,7 +26,7 @@ const LEAVES: [&str; 7] = [
 const COMES: [&str; 3] = [
     "tandem: add: node3 is in the cluster",
     "tandem: join: ",
-    "tandem: verify: waits until either node could go on alone",
+    "tandem: verify: waits until either node could continue alone",
 ];
 
 pub fn after_each_step(lab: &Lab, wish: Wish) -> Result<()> {
