@@ -72,7 +72,7 @@ test: ## every test, the lab's scenarios and some power cuts included, and what 
 	@MAKE='$(MAKE)' .ci/test
 
 .PHONY: nightly
-nightly: test sim-deep sim-page lab-nightly fencing-nightly rpm-vendored ## everything that takes hours (root)
+nightly: test real-nightly sim-deep sim-page lab-nightly fencing-nightly rpm-vendored ## everything that takes hours (root)
 	$(MAKE) lab RECOVERY=restart
 	$(MAKE) vm-lab-nightly
 	$(MAKE) vm-lab-nightly RELEASE=12
@@ -90,17 +90,35 @@ nightly: test sim-deep sim-page lab-nightly fencing-nightly rpm-vendored ## ever
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
 APART = --test sim_page --test lab --test data_dir_real --test fence_real --test setup_real --test monitoring --test packages
 
-.PHONY: lint
-lint: ## formatting and lints
+# Which profile the lints are for. They are the same for each, and that of a build that exists has the parts of other crates already.
+LINT_PROFILE ?= dev
+
+.PHONY: format
+format: ## formatting
 	$(CARGO) fmt --check
-	CARGO=$(CARGO) .ci/clippy --all-targets
-	CARGO=$(CARGO) .ci/clippy $(APART)
+
+.PHONY: lint
+lint: format ## formatting and lints
+	CARGO=$(CARGO) .ci/clippy --profile $(LINT_PROFILE) --all-targets
+	CARGO=$(CARGO) .ci/clippy --profile $(LINT_PROFILE) $(APART)
 
 .PHONY: check
 check: lint ## formatting, lints and all tests that need neither root nor a lab, except those of the model (make sim)
 	CARGO=$(CARGO) .ci/tests
 	$(LAB) self-test
 	shellspec/run
+
+# The parts of 'make check' for 'make test', which has the processor do something else while tests wait.
+.PHONY: computing
+computing: format
+	CARGO=$(CARGO) .ci/tests computing
+
+.PHONY: waiting
+waiting:
+	CARGO=$(CARGO) .ci/tests waiting
+	$(LAB) self-test
+	shellspec/run
+	$(MAKE) --no-print-directory real
 
 .PHONY: hooks
 hooks: ## have git run the quick half of 'make check' before each commit
@@ -171,6 +189,10 @@ real: setup ## the parts that are tested against real etcds, an emulator of BMCs
 	$(CARGO) test --quiet --test fencing_agent -- --ignored python
 	@# pcs computes, etcds wait for each other and for the disk.
 	.ci/beside '$(CARGO) test --quiet --test setup_real' '$(CARGO) test --quiet --test data_dir_real -- --test-threads 4'
+
+.PHONY: real-nightly
+real-nightly: setup ## pcs on what 'make real' leaves out (root)
+	$(CARGO) test --quiet --test setup_real -- --ignored nightly
 
 .PHONY: monitoring
 monitoring: setup ## metrics, rules and dashboard against promtool and a real node_exporter (root, to install them)
@@ -254,10 +276,16 @@ build: ## the optimised binary
 parts:
 	$(CARGO) build --release --locked --bin tandem --bin tandem-generate $(CARGO_FLAGS)
 
+# Clippy has the model's profile here: in that of the tests, it would hold the lock of their builds. The release has work for one
+# core alone in its last minutes, in which the whole program is optimised.
 .PHONY: ahead
-ahead: ## build what 'make package' and 'make sim' need, at low priority
-	nice -n 19 $(MAKE) --no-print-directory parts model
-	nice -n 19 $(CARGO) test --profile model --no-run --test sim
+ahead: ## build what 'make package' and 'make sim' need, and lint, whenever the processor has nothing else to do
+	chrt --idle 0 .ci/beside '$(MAKE) --no-print-directory parts' '$(MAKE) --no-print-directory model-and-lint'
+
+.PHONY: model-and-lint
+model-and-lint: model
+	$(CARGO) test --profile model --no-run --test sim
+	$(MAKE) --no-print-directory lint LINT_PROFILE=model
 
 .PHONY: model
 model: ## the model's program, tandem-sim
@@ -267,8 +295,10 @@ model: ## the model's program, tandem-sim
 DESTDIR ?=
 # In folders as in this tree, so that README's links lead to the guides there, too.
 DOC = $(DESTDIR)/usr/share/doc/tandem
+# Anything, to install what was built before.
+BUILT ?=
 .PHONY: install
-install: parts ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
+install: $(if $(BUILT),,parts) ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
 	install -D --strip --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
 	@$(call make-links,ocf/links-fencing)

@@ -42,10 +42,13 @@ RPM_FLAGS = $(shell rpm --query --quiet rpm 2> /dev/null || echo --nodeps)
 RPMBUILD = rpmbuild -bb $(RPM_FLAGS) --define '_topdir $(CURDIR)/target/rpm' --define '_sourcedir $(CURDIR)/$(PACKAGES)' \
 	--define '_rpmdir $(CURDIR)/$(PACKAGES)' --define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm'
 
+# Anything, to put the program of the Debian packages into the RPMs, too. A build from their own sources takes minutes.
+RPM_BUILT ?=
+
 .PHONY: rpm
 rpm: dist ## the RPMs
 	rm --force $(PACKAGES)/*.rpm
-	CARGO_TARGET_DIR=$(CURDIR)/target $(RPMBUILD) rpm/tandem.spec
+	CARGO_TARGET_DIR=$(CURDIR)/target $(RPMBUILD) $(if $(RPM_BUILT),--with built) rpm/tandem.spec
 
 .PHONY: rpm-vendored
 rpm-vendored: vendor ## the RPMs, from vendored sources alone, as a build service without a network makes them
