@@ -236,8 +236,8 @@ mod tests {
         Rounds { context, request, progress: Progress::default(), failures: 0, watch }
     }
 
-    /// Asserts that only a monitor resets the count of consecutive actions that postponed a recovery to the next action. A notification
-    /// must not reset the count, because it may come between two monitors of the same recovery.
+    /// Asserts that only a monitor resets the number of consecutive actions that each left a recovery to the next action. A
+    /// notification must not reset it, because a notification may come between two monitors of the same recovery.
     #[test]
     fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -275,8 +275,8 @@ mod tests {
         assert!(!others.iter().any(finds_all_well));
     }
 
-    /// Asserts that an irrelevant notification ends without an observation, because a promotable clone gets two such notifications before
-    /// the one after fencing.
+    /// Asserts that the agent answers an irrelevant notification without an observation. After fencing, a promotable clone gets two
+    /// irrelevant notifications before the relevant one.
     #[test]
     fn a_notification_from_which_nothing_follows_is_answered_without_a_look() {
         let looks = |moment, operation| {

@@ -39,8 +39,8 @@ fn lost_when_forced(place: &Place, acknowledged: &BTreeSet<String>) -> usize {
     acknowledged.difference(&found).count()
 }
 
-/// Kills two voters under load, and forces a new cluster from the follower's data. Returns the number of lost keys twice: for data as it
-/// was, and for data in which the commit index was advanced first.
+/// Kills two voters under load, and forces a new cluster from the follower's data. Returns two numbers of lost keys: one for the data
+/// as it was, and one for the data after its commit index was advanced.
 fn trial(version: &Version, root: &Path, number: usize) -> (usize, usize) {
     let root = root.join(number.to_string());
     std::fs::create_dir(&root).unwrap();

@@ -17,8 +17,8 @@ use crate::power::{put_into_chassis, resets, world};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Runs the fencing of `tandem member replace node2`, with a fake `stonith_admin` that calls the fence agent for one device. Returns the
-/// reason if that fails.
+/// Fences node2 as `tandem member replace node2` does, with a fake `stonith_admin` that calls the fence agent for one device. Returns
+/// the reason if the fencing fails.
 fn fence(server: &Server) -> Result<(), String> {
     let dir = tempfile::tempdir().unwrap();
     let (tool, options) = (dir.path().join("stonith_admin"), dir.path().join("options"));

@@ -28,8 +28,8 @@ pub enum Shown {
     Failure(String),
 }
 
-/// Performs a TLS handshake with the etcd at `endpoint`, and returns the etcd's certificate. The TCP connection may take
-/// `connect`, and the rest `patience`.
+/// Performs a TLS handshake with the etcd at `endpoint`, and returns the etcd's certificate. `connect` limits the time for the TCP
+/// connection, and `patience` the time for the handshake.
 pub fn certificate(endpoint: &Endpoint, credentials: &Credentials, connect: Duration, patience: Duration) -> Shown {
     let stream = match connected(endpoint, connect) {
         Ok(stream) => stream,

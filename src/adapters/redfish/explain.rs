@@ -5,8 +5,8 @@ use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use crate::adapters::https::tls::{self, Handshake};
 use crate::os::secret::Scrubber;
 
-/// Returns the failure of a request without an answer, explained in one sentence. `made` is the number of connections that were made
-/// before.
+/// Explains in one sentence why a request got no answer. `made` is the number of connections that the client had made before this
+/// request.
 pub fn transport(
     what: &str,
     error: &ureq::Error,

@@ -254,7 +254,7 @@ impl MarkBoard {
         Ok(members)
     }
 
-    /// Returns the sessions to which the BMC's list of sessions has links.
+    /// Returns the sessions to which the links in the BMC's list of sessions lead.
     fn members(&self, client: &Client, credentials: &Credentials) -> Result<Vec<Member>, Failure> {
         let mut place = self.sessions()?;
         let mut members = Vec::new();

@@ -40,7 +40,7 @@ pub(in crate::admin) struct Arguments {
     /// etcd's --data-dir, the directory that holds 'member'; the default is that of the etcd resource
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Answers the question for the name of the history; without it, the command asks
+    /// Name of the history, as the confirmation; without it, the command asks for the name
     #[arg(long, value_name = "NAME")]
     confirm: Option<String>,
     #[command(flatten)]

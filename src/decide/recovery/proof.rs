@@ -34,8 +34,8 @@ fn is_chosen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| Chosen::seen_in(evidence, cib) == Chosen::Me)
 }
 
-/// Returns whether `record` is that of the other voter in this node's data or its running etcd. If the record is of another
-/// member, it is older than the present membership. All other information about the peer in this CIB is then as old.
+/// Returns whether the other voter published `record`. This node's data names the other voter, or else its running etcd does. A record
+/// of a different member was published before the present membership, and so was everything else about the peer in this CIB.
 fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     match (other_voter(evidence), &record.disk) {
         (Some(other), DataDir::Present(history)) => history.member_id == other,

@@ -52,9 +52,9 @@ fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     }
 }
 
-/// Promotes the instance of an etcd that does not answer. First the agent queries etcd until the time is short. If etcd is still silent
-/// and was seen as a voter in this boot, the promotion succeeds, because Pacemaker would stop etcd after a failed one. The peer may be
-/// lost, which the following monitors handle.
+/// Promotes the instance of an etcd that does not answer. First the agent queries etcd until little time is left. If etcd is still
+/// silent, but was seen as a voter in this boot, the promotion succeeds. Pacemaker would stop etcd if the promotion failed. If etcd is
+/// silent because the peer is lost, later monitors act.
 fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = evidence.own_silence().to_owned();
     let runs = evidence.container_may_run();

@@ -117,8 +117,8 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     }
 }
 
-/// Asserts that a sole voter starts next to a peer that recorded a fork (forced new cluster) with the same number as the sole
-/// voter's, but never carried it out.
+/// Asserts that a sole voter starts although its peer's record counts as many forks (forced new clusters) as its own. The peer recorded
+/// its fork, but never made it.
 #[test]
 fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
     let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };

@@ -51,7 +51,7 @@ impl There<'_> {
         Ok(halves)
     }
 
-    /// Starts a fencing test of the node `here` on the other node. The test runs there in the systemd unit [`UNIT`].
+    /// Starts, on the other node, a test that fences the node `here`. The test runs in the systemd unit [`UNIT`].
     pub fn fence(&self, here: &str, timeout: Duration) -> Result<(), Failure> {
         let timeout = seconds(timeout);
         let words = [&test_of(here, &timeout)[..], &["--in-unit"]].concat();

@@ -90,7 +90,8 @@ impl Judge {
         self.members >= 4 && self.members.is_multiple_of(2)
     }
 
-    /// Returns whether a machine has reached a quorum of the members for so long without a gap that its agent must know of the quorum.
+    /// Returns whether a machine has reached a quorum of the members without interruption, and long enough that its agent must know
+    /// of the quorum.
     fn has_quorum(&self, now: Duration, machines: &[Machine], at: usize) -> bool {
         let settles = self.timing.window + self.round_trip + Duration::from_secs(1) + self.spare(machines);
         machines[at].quorum_since.is_some_and(|since| since + settles < now)

@@ -49,7 +49,8 @@ pub(super) struct Machine {
     pub(super) newest: BTreeMap<usize, u64>,
     /// The time from the challenge to the answer that arrives now; 0 if no answer arrives.
     pub(super) under_way: Duration,
-    /// The number of bytes that the machine has sent: in all, and up to the beginning of the current ten seconds.
+    /// Two numbers of bytes: all that the machine has sent, and those that it had sent when the current interval of ten seconds
+    /// began.
     pub(super) bytes: (u64, u64),
     /// The time since which the agent suspects each member. It is recorded only during a fault in which the machine's links lose most
     /// datagrams.

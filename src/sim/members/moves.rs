@@ -192,8 +192,8 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     found("a tool looks", Ok(next));
 }
 
-/// Performs the next step of `tool` as etcd does. etcd accepts every change for which there is a majority, but adds no member while a
-/// voter is down.
+/// Performs the next step of `tool`, and answers it as etcd would. etcd accepts every change for which there is a majority, but adds no
+/// member while a voter is down.
 fn act(world: &World, tool: usize) -> Result<World, Wrong> {
     let own = world.tools[tool];
     let mut next = world.unaimed(tool).with_tool(tool, |tool| {

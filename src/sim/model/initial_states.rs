@@ -210,8 +210,8 @@ pub fn parted(sim: &mut Sim) -> World {
     world
 }
 
-/// Builds a state with two histories. Node1 was about to join a voter that is not node2's member. Node2's data has a second voter that
-/// is gone.
+/// Builds a state with two histories. Node1's data is a learner's, and names a voter that is not node2's present member. Node2's data
+/// names a second voter, which no longer exists.
 pub fn parted_learner(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b10, writes: 0b10, ..parted(sim) };
     let [first, second] = [first_mid(0), first_mid(1)];

@@ -62,7 +62,7 @@ pub struct View {
     /// True if a delay is over that the agent has stored in this boot. It is the delay before a hand-over, or that of a time without a
     /// leader.
     pub(in crate::sim) delay_over: bool,
-    /// True if users do not reach a node. The first value is for this node, and the second for the peer.
+    /// True for a node that users do not reach. The first value is for this node, and the second for the peer.
     pub(in crate::sim) reach: [bool; 2],
     /// The history that this node's parameters keep if the two nodes hold different ones.
     pub(in crate::sim) kept: KeptHistory,

@@ -14,8 +14,7 @@ pub(super) fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
     }
 }
 
-/// Makes an agent that cannot read the CIB clear [`BootState::voter`] of a serving voter, as if the CIB showed no claim to run
-/// standalone.
+/// Clears [`BootState::voter`] of a serving voter if its agent cannot read the CIB, as if the CIB showed no claim to run standalone.
 pub(super) fn forget_unseen(evidence: &Evidence, plan: &mut Plan) {
     let serves = evidence.own_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     if let Some(memory) = evidence.boot_state().filter(|_| serves && evidence.cib.known().is_none()) {

@@ -168,8 +168,8 @@ pub fn etcd_stopped(node: Node) -> Vec<String> {
     ]
 }
 
-/// Returns the conditions of the `PacemakerCluster` object that are not true while the fence device of `node` cannot
-/// fence it. `of_the_device` are the further conditions of that device.
+/// Returns the conditions of the `PacemakerCluster` object that are expected to be false while the fence device of `node` cannot fence
+/// it. `of_the_device` are conditions of that device, which are expected to be false too.
 pub fn not_fenced(node: Node, of_the_device: &[&str]) -> Vec<String> {
     let mut all = vec![
         "cluster Healthy=ClusterUnhealthy".to_owned(),

@@ -151,7 +151,7 @@ impl Call {
     }
 }
 
-/// Returns the path of the built binary under the name of the fence agent.
+/// Returns the path of a link to the built binary. The link has the name of the fence agent.
 pub fn program() -> PathBuf {
     static LINK: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, link) = LINK.get_or_init(|| {

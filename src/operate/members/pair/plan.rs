@@ -17,7 +17,7 @@ pub(super) enum Old {
     },
     /// Pacemaker was stopped on the old node, or the old node was fenced.
     Stopped,
-    /// The old node's state is unknown, so that it may run.
+    /// The old node's state is unknown: it might still run.
     Unclean,
 }
 

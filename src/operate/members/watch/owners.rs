@@ -26,8 +26,9 @@ impl<'a> Owners<'a> {
         self.found.iter().filter_map(|(_, found)| found.as_ref().err().map(String::as_str))
     }
 
-    /// Returns whether it is certain that no member runs on `machine`. The Machine must name its node or addresses, and no member may have
-    /// one of these. Each member must also run on a known Machine other than `machine`, because any other member might run on `machine`.
+    /// Returns whether it is certain that no member runs on `machine`. `machine` must name its node or addresses, and no member may
+    /// have one of these. The Machine of every member must be known and another one, because a member without a known Machine might
+    /// run on `machine`.
     pub(super) fn has_no_member(&self, machine: &Machine, membership: &Membership) -> bool {
         let names: Vec<&str> = machine.node().into_iter().chain(machine.addresses()).collect();
         let is_named = |member: &Member| machine_names(member).iter().any(|name| names.contains(name));

@@ -147,8 +147,8 @@ fn mirror_images_lead_to_the_same() {
     assert!(count > 1_000, "{count} states are too few to show anything");
 }
 
-/// Asserts, in a search with two faults, that the nodes' names decide only between two forced new clusters of the same rank. With fewer
-/// faults, a search reaches no two such clusters.
+/// Asserts that the nodes' names decide one thing only: which of two forced new clusters of the same rank counts. This needs a search
+/// with two faults, because one with fewer faults never has two such clusters.
 #[test]
 #[ignore = "ten seconds: `make sim-deep` runs it"]
 fn with_two_faults_names_decide_between_forks_of_one_rank_only() {
