@@ -185,7 +185,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     if is_silent && lacks_words {
         return Ok(Answer::Needs(asked.needs(given, bmc, false)));
     }
-    prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
+    prompt.name(&format!("Type the name of the node that is given up ({peer}) to continue without it"), &peer)?;
     let Some(words) = ask(&prompt, &asked, given, is_silent)? else {
         return Ok(Answer::Needs(asked.needs(Given { confirm: true, ..given }, bmc, false)));
     };
@@ -268,7 +268,9 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
     let history = match &evidence.disk {
         Fact::Known(DataDir::Present(history)) => history,
         Fact::Known(DataDir::Blank | DataDir::Broken { .. }) | Fact::Absent => {
-            return Err(Failure(format!("this node holds no data to go on with: start {peer}, or restore a snapshot")));
+            return Err(Failure(format!(
+                "this node holds no data to continue with: start {peer}, or restore a snapshot"
+            )));
         }
         // The data may be the only copy.
         Fact::Unknown(_) | Fact::NotAsked => {
@@ -281,7 +283,7 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
     };
     if !history.is_voter() {
         return Err(Failure(format!(
-            "this node's data is a learner's or a departed member's, which etcd cannot go on with: start {peer}, or restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
+            "this node's data is a learner's or a departed member's, which etcd cannot continue with: start {peer}, or restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
         )));
     }
     // If the peer continued from this data, the confirmation gives that up, and a plain start follows. So the third

@@ -161,7 +161,7 @@ fn run_test(programs: &Programs, places: &Places) -> Result<Tested, Failure> {
         Failure("no alert brings events: 'pcs alert create id=tandem path=/usr/libexec/tandem/alert'".to_owned())
     })?;
     if recipients.is_empty() {
-        return Err(Failure("nobody is told of events: 'pcs alert recipient add tandem value=journal'".to_owned()));
+        return Err(Failure("no recipient gets events: 'pcs alert recipient add tandem value=journal'".to_owned()));
     }
     let node = pacemaker::local_node(programs)?;
     let now = clock::wall_millis();
@@ -220,7 +220,7 @@ mod tests {
             ("exit 105", "no alert brings events"),
             (
                 "echo '<alerts><alert id=\"a\" path=\"/usr/libexec/tandem/alert\"/></alerts>'",
-                "nobody is told of events",
+                "no recipient gets events",
             ),
         ] {
             let programs = fake_program(dir.path(), "cibadmin", script);

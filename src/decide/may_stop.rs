@@ -286,21 +286,21 @@ impl Found {
 impl fmt::Display for Hindrance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OneNode => f.write_str("no other node would go on: this cluster has one node"),
-            Self::NoQuorum => f.write_str("this partition has no quorum, so no node would go on"),
+            Self::OneNode => f.write_str("no other node would continue: this cluster has one node"),
+            Self::NoQuorum => f.write_str("this partition has no quorum, so no node would continue"),
             Self::HandsOff { node } => write!(
                 f,
                 "Pacemaker leaves etcd on {node} alone (maintenance, or unmanaged), so its vote would be lost and not given up"
             ),
             Self::BeingFenced { node } => write!(f, "{node} is being fenced"),
-            Self::PeerNotReady { peer, machine } => write!(f, "{peer} would not go on alone: it {machine}"),
-            Self::PeerRunsNone { peer } => write!(f, "etcd does not run on {peer}, so no node would go on"),
-            Self::PeerIsLearner { peer } => write!(f, "{peer} is a learner, which cannot go on alone"),
+            Self::PeerNotReady { peer, machine } => write!(f, "{peer} would not continue alone: it {machine}"),
+            Self::PeerRunsNone { peer } => write!(f, "etcd does not run on {peer}, so no node would continue"),
+            Self::PeerIsLearner { peer } => write!(f, "{peer} is a learner, which cannot continue alone"),
             Self::PeerHasNoLeader { peer } => write!(f, "etcd on {peer} has no leader, so no writes are taken now"),
             Self::Alarm => f.write_str("etcd raises an alarm, so no writes are taken now"),
             Self::OtherCluster { peer } => write!(f, "etcd on {peer} belongs to another cluster than this node's"),
             Self::PeerNotReadyYet { peer } => {
-                write!(f, "the agent of {peer} has not published yet that it may go on alone")
+                write!(f, "the agent of {peer} has not published yet that it may continue alone")
             }
             Self::ChangeUnderWay { change } => write!(f, "a change of the members is under way: {change}"),
             Self::NoLeader => f.write_str("etcd has no leader, so no writes are taken now"),
@@ -335,7 +335,9 @@ impl fmt::Display for Doubt {
             Self::Voters { count } => {
                 write!(f, "etcd has {count} voters: 'tandem member plan stop NODE' asks them all")
             }
-            Self::Claim { node, why } => write!(f, "whether the agent of {node} may go on alone is not known: {why}"),
+            Self::Claim { node, why } => {
+                write!(f, "whether the agent of {node} may continue alone is not known: {why}")
+            }
             Self::Member { member, why } => write!(f, "whether {member} is healthy is not known: {why}"),
             Self::Unconfirmed => f.write_str("no majority confirmed the member list"),
         }

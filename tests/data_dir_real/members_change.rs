@@ -274,7 +274,7 @@ fn of_two_commands_at_once_one_is_refused_and_a_lost_lock_ends_a_change() {
         let held = asker.runtime.block_on(asker.client.lock("tandem/member-change", None)).unwrap();
         let learner = &places[won].peer_url;
         let (code, said) = Tool::start(&["remove", learner], &all).ends();
-        assert!(code == 3 && said.contains("somebody has the lock"), "{said}");
+        assert!(code == 3 && said.contains("another program has the lock"), "{said}");
         asker.runtime.block_on(asker.client.unlock(held.key())).unwrap();
         let (code, said) = Tool::start(&["remove", learner], &all).ends();
         assert_eq!(code, 0, "{said}");

@@ -158,7 +158,7 @@ pub(super) async fn lock(client: &mut Client) -> (Result<(), String>, Option<Loc
 fn of_key(key: &[u8], value: &[u8]) -> Lock {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let key = text(key);
-    let holder = if value.is_empty() { format!("somebody has the lock {key}") } else { text(value) };
+    let holder = if value.is_empty() { format!("another program has the lock {key}") } else { text(value) };
     Lock { key, holder }
 }
 

@@ -151,7 +151,7 @@ impl Machines {
             }
             self.look()?;
         }
-        Err("somebody else writes to its Machine at the same time".to_owned())
+        Err("another program writes to its Machine at the same time".to_owned())
     }
 
     /// Adds the pre-drain hook to `machine`, or removes it if `is_to_be` is false. Returns `false` if another client has changed

@@ -184,7 +184,7 @@ fn fresh(files: &Files, here: &Here, dry_run: bool) -> Result<Rotated, Failure> 
 
 fn ask(prompt: &Prompt<'_>) -> Result<(), Failure> {
     let question = "Clients that were issued certificates need new ones, or are refused once the old CA goes (--keep-old keeps it).\n\
-                    Type 'yes' to go on";
+                    Type 'yes' to continue";
     if prompt.leave(question)? {
         return Ok(());
     }

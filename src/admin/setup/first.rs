@@ -224,7 +224,7 @@ fn two_voters(node: &str, found: Option<&Result<(), Vec<String>>>, is_dry: bool)
 
 fn not_yet(patience: Duration) -> String {
     format!(
-        "two voters: not within {} s; 'tandem status' says how it goes on, and 'tandem setup' may be typed again",
+        "two voters: not within {} s; 'tandem status' shows how it continues, and 'tandem setup' may be typed again",
         patience.as_secs()
     )
 }

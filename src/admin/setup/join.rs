@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Join) -> Result<Joined, Failure> {
     let served = serve(address, &join, &here, patience, Deadline::after(arguments.timeout), still, |told| {
         match told {
         Serving::Stranger(who) => progress.keep(&format!(
-            "warning: somebody connected without the other half of this file's keys ({who}); if 'tandem setup' was typed again on {}, end this and type it with the new file",
+            "warning: {who} connected without the other half of this file's keys; if 'tandem setup' was typed again on {}, end this and type it with the new file",
             join.from
         )),
         Serving::Connected => {

@@ -177,7 +177,7 @@ impl Forbidden {
                 format!("'tandem member replace {member}', or '--allow-fewer-voters' where nothing is to replace it")
             }
             Self::CannotCommit { is_pair: true, .. } => {
-                "'pcs stonith fence NODE' for the dead one: the survivor's agent goes on alone".to_owned()
+                "'pcs stonith fence NODE' for the dead one: the survivor's agent continues standalone".to_owned()
             }
             Self::CannotCommit { .. } => {
                 "start a voter that is down: no member list changes without a majority".to_owned()

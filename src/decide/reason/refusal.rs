@@ -159,7 +159,7 @@ impl Refusal {
                 let after = At(" after", *position);
                 let (reaches, written) = (At(", which reaches", *position), LastWritten(*written));
                 Words {
-                    short: format!("start {peer}, or 'tandem confirm-recovery --accept-loss': it went on{after}"),
+                    short: format!("start {peer}, or 'tandem confirm-recovery --accept-loss': it continued{after}"),
                     long: format!(
                         "{peer} is known to have gone on without this node's data{reaches}{written}: start {peer} (nothing is lost then), or give up what it took with 'tandem confirm-recovery --accept-loss'"
                     ),
@@ -185,7 +185,7 @@ impl Refusal {
             Self::DepartedAlone { position: LogPosition { term, index } } => Words {
                 short: format!("start {peer}, or 'etcdutl snapshot restore': this member left the cluster"),
                 long: format!(
-                    "this member left the cluster at term {term} index {index} and {peer} went on: start {peer}; {RESTORE}"
+                    "this member left the cluster at term {term} index {index} and {peer} continued: start {peer}; {RESTORE}"
                 ),
             },
             Self::BlankAlone => Words {
@@ -275,9 +275,9 @@ impl Refusal {
                 long: format!("node_ip_map gives this node {to}, and etcd runs with {from}: Pacemaker restarts it"),
             },
             Self::AskedToGoOn => Words {
-                short: format!("etcd is restarted: it has no leader, and is to go on without {peer}"),
+                short: format!("etcd is restarted: it has no leader, and is to continue without {peer}"),
                 long: format!(
-                    "etcd has no leader, and this node was told to go on without {peer}: Pacemaker restarts it, and its start does so"
+                    "etcd has no leader, and this node was told to continue without {peer}: Pacemaker restarts it, and its start does so"
                 ),
             },
             Self::InTheWay { obstacle: Obstacle::StaticPod } => Words {

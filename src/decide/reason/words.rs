@@ -32,7 +32,7 @@ impl Rule {
             Self::SoleVoter => write!(f, "R2/R3: this node is the sole voter of its data: starting normally"),
             Self::PeerIsSoleVoter => write!(f, "R2: {peer} is the sole voter: following it as a learner"),
             Self::ChosenPrimary => {
-                write!(f, "R2: the histories split and an operator chose this node's: going on with it")
+                write!(f, "R2: the histories split and an operator chose this node's: continuing with it")
             }
             Self::PeerIsChosenPrimary => {
                 write!(f, "R2: the histories split and an operator chose {peer}'s: following it")
@@ -52,7 +52,7 @@ impl Rule {
             }
             Self::PeerWentOnAlone => write!(f, "R2: {peer} ran standalone since this data was written: following it"),
             Self::PeerWasLeftBehind => {
-                write!(f, "R2: this node ran standalone since {peer}'s data was written: going on with ours")
+                write!(f, "R2: this node ran standalone since {peer}'s data was written: continuing with ours")
             }
             Self::FirstByNameBootstraps => {
                 write!(
@@ -118,7 +118,7 @@ impl fmt::Display for Wait {
                     "the next action, which has time to run standalone: this one could be cut short in the middle"
                 )
             }
-            Self::Restart => write!(f, "etcd to be back: 'restart_no_leave' says that somebody restarts it"),
+            Self::Restart => write!(f, "etcd to be back: 'restart_no_leave' says that another program restarts it"),
             Self::EarlierAction => {
                 write!(f, "an earlier action to be over: it, or its podman, still starts or ends etcd's container")
             }
@@ -216,7 +216,7 @@ impl fmt::Display for NoVoteProxy {
         match self {
             Self::NotWanted => write!(f, "recovery=restart"),
             Self::PeerIsThere => write!(f, "the peer's machine is not confirmed off"),
-            Self::NotProven => write!(f, "this boot's memory of a running voter is not what lets this node go on"),
+            Self::NotProven => write!(f, "this boot's memory of a running voter is not what lets this node continue"),
             Self::NotTold { why } => write!(f, "etcd does not tell its term and members ({why})"),
             Self::OtherVoters => write!(f, "the voters are not exactly this member and the peer's"),
             Self::UntestedRelease { version } => {

@@ -85,7 +85,7 @@ fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         unread => {
             let why = unread.why_unknown();
             Wait::OwnAnswer {
-                why: format!("it does not run, and the CIB would say whether somebody restarts it: {why}"),
+                why: format!("it does not run, and the CIB would say whether another program restarts it: {why}"),
             }
         }
     };

@@ -100,7 +100,7 @@ fn forks(page: &mut Page, cluster: &Cluster) {
     let Some(configuration) = cluster.configuration.known() else { return };
     for (node, attributes) in &configuration.permanent {
         if let Some(lineage) = attributes.get(LINEAGE).and_then(|value| parse_lineage(value)) {
-            let help = "How often the node's data went on alone";
+            let help = "How often the node's data continued standalone";
             page.count("tandem_etcd_forks_total", help, &[("node", node)], lineage.forks);
         }
     }

@@ -222,7 +222,7 @@ impl<'a> Work<'a> {
         for step in to_do {
             self.talk.tell(&format_args!("  {step}"))?;
         }
-        if self.talk.leave("Type 'yes' to go on")? {
+        if self.talk.leave("Type 'yes' to continue")? {
             Ok(())
         } else {
             Err(Failure("nothing was done: 'yes' was not typed".to_owned()))

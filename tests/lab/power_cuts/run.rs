@@ -256,7 +256,7 @@ impl Scene<'_> {
 }
 
 /// The reasons with which `tandem confirm-recovery` declines on a node that was joining.
-const DECLINED: [&str; 2] = ["a learner's", "holds no data to go on with"];
+const DECLINED: [&str; 2] = ["a learner's", "holds no data to continue with"];
 
 /// Checks that Pacemaker shows no failure that an operator has to clear.
 fn clean(lab: &Lab) -> Result<()> {

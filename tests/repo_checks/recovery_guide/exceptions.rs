@@ -244,7 +244,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("PairStep::words", "the steps of a plan"),
 ];
 
-/// The beginnings of texts that are fragments, progress or success, and so no refusals.
+/// The beginnings of texts that are no refusals: they are fragments, or report progress or success.
 const TEXTS: &[&str] = &[
     "{} is added as a third member, at {}",
     "{} is removed, a third member",
@@ -330,7 +330,7 @@ const TEXTS: &[&str] = &[
     "{} is forgotten",
     "{} must be off, or both could write",
     "Nothing replaces {}. Type",
-    "Type 'yes' to go on",
+    "Type 'yes' to continue",
     "{}. Type 'yes' to take it back",
     "compares the data of both",
     "{} and {} vote, and have the same",

@@ -78,7 +78,7 @@ fn a_change_rests_on_one_version_and_nobodys_fight_is_endless() {
     assert_eq!(machines.write(NODE2, None, false), Err("the API answers 403".to_owned()));
     fake_api.writes_before(usize::MAX);
     let why = read(&fake_api, &dir).write(NODE2, None, false).unwrap_err();
-    assert!(why.contains("somebody else writes"), "{why}");
+    assert!(why.contains("another program writes"), "{why}");
     assert_eq!(fake_api.patches(), 3 + TRIES);
 }
 

@@ -107,5 +107,5 @@ fn the_directory_and_its_files_are_their_owners_alone() {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
     let _lock = world.files.lock().unwrap();
-    assert!(world.files.lock().unwrap_err().to_string().contains("somebody changes"));
+    assert!(world.files.lock().unwrap_err().to_string().contains("another command changes"));
 }

@@ -48,7 +48,7 @@ fn a_cluster_that_would_not_survive_it_is_left_alone() {
     let starting = refused_with(|cluster| (cluster.pacemaker, cluster.is_starting) = (Fact::Absent, true));
     assert!(starting.contains("Pacemaker is starting on node1"), "{starting}");
     cluster.etcd.clear();
-    assert!(refused(&cluster, &asked).contains("no etcd says who votes"));
+    assert!(refused(&cluster, &asked).contains("no etcd says which members vote"));
     assert!(refused(&Cluster::default(), &asked).contains("Pacemaker could not be asked"));
 }
 

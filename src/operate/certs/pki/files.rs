@@ -32,7 +32,7 @@ pub enum Failed {
     Read { path: String, source: io::Error },
     #[error("cannot write {path}: {source}")]
     Write { path: String, source: io::Error },
-    #[error("somebody changes {0} at this moment: type it again when that has ended")]
+    #[error("another command changes {0} at this moment: type it again when that has ended")]
     Busy(String),
     #[error(transparent)]
     Made(#[from] super::Error),

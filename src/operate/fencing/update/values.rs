@@ -102,7 +102,7 @@ fn typed(order: &Order, device: &Device, terminal: &dyn Terminal) -> Result<Secr
     let ask = |question: String| {
         terminal.password(&question).map_err(|_| {
             Failure(
-                "no password was given, and nobody can be asked: add --password-file FILE or --password-stdin"
+                "no password was given, and there is no terminal to ask at: add --password-file FILE or --password-stdin"
                     .to_owned(),
             )
         })

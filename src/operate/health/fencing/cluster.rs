@@ -36,10 +36,13 @@ fn voters(case: &mut Case<'_>) {
         Some(voters) if case.configuration.nodes.iter().all(|node| voters.contains(node)) => return,
         Some(voters) => {
             let voters: Vec<String> = voters.into_iter().collect();
-            format!("only {} votes: whoever is fenced now may be the only one with all data", voters.join(" and "))
+            format!(
+                "only {} votes: the node that is fenced now may be the only one with all data",
+                voters.join(" and ")
+            )
         }
         None if case.configuration.etcd.is_none() => return,
-        None => "no etcd says who votes".to_owned(),
+        None => "no etcd says which members vote".to_owned(),
     };
     case.add("not-two-voters", Severity::Warning, About::Cluster, text, Some("tandem status".to_owned()));
 }

@@ -361,7 +361,7 @@ fn a_device_for_both_nodes_fails_for_both() {
     devices[0].banned_from.clear();
     devices[0].resource.meta.insert("target-role".to_owned(), "Stopped".to_owned());
     let checked = check(&cluster, &asked, None);
-    let text = "somebody disabled the fence device fence-node2, so node1 and node2 could not be fenced";
+    let text = "the fence device fence-node2 is disabled, so node1 and node2 could not be fenced";
     let failed = Standing { level: Level::Failure, text: text.to_owned() };
     assert_eq!((&checked.nodes["node1"], &checked.nodes["node2"]), (&failed, &failed));
 }

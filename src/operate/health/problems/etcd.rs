@@ -161,7 +161,7 @@ fn membership(cluster: &Cluster, found: &mut Found) {
     let expected = 2 + usize::from(third_voter(cluster).is_some());
     let count = known.iter().map(|(_, etcd)| view::voters_known_to(etcd)).max();
     let Some(count) = count.filter(|count| *count > expected) else { return };
-    let text = format!("etcd has {count} voters: somebody added members with etcd's own commands");
+    let text = format!("etcd has {count} voters: members were added with etcd's own commands");
     found.notice("more-voters", None, text).typed(others(cluster, &known));
 }
 

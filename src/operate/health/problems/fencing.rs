@@ -28,7 +28,7 @@ pub(in crate::operate::health) fn find_missing(cluster: &Cluster, configuration:
     let devices = &configuration.fence_devices;
     for name in view::names(cluster) {
         if !devices.iter().any(|device| device.targets.is_empty() || device.targets.contains(&name)) {
-            let text = format!("no fence device fences {name}: once it is lost, no survivor may go on");
+            let text = format!("no fence device fences {name}: once it is lost, no survivor may continue");
             found.critical("fence-device-missing", Some(&name), text).typed(command!(
                 "pcs stonith create fence-{} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
                  pcmk_host_list={}",
@@ -184,7 +184,7 @@ pub(in crate::operate::health) fn find_fault(
     let has_another = has_another(cluster, device);
     let so = consequence(device, &fault, has_another);
     let (problem, text) = match fault {
-        Fault::Disabled => ("fence-device-disabled", format!("somebody disabled the fence device {id}, {so}")),
+        Fault::Disabled => ("fence-device-disabled", format!("the fence device {id} is disabled, {so}")),
         Fault::Blocked => ("fence-device-blocked", format!("the fence device {id} is blocked, {so}")),
         Fault::Failed => {
             ("fence-device-failed", format!("the fence device {id} has failed{}, {so}", device_story(cluster, device)))
@@ -192,10 +192,9 @@ pub(in crate::operate::health) fn find_fault(
         Fault::Stopped => {
             ("fence-device-stopped", format!("the fence device {id} is stopped{}, {so}", device_story(cluster, device)))
         }
-        Fault::Unmanaged => (
-            "fence-device-unmanaged",
-            format!("somebody took the fence device {id} from Pacemaker's hands (unmanaged), so nobody checks it"),
-        ),
+        Fault::Unmanaged => {
+            ("fence-device-unmanaged", format!("the fence device {id} is unmanaged, so Pacemaker does not check it"))
+        }
     };
     let severity = match fault {
         Fault::Unmanaged => Severity::Warning,

@@ -55,11 +55,11 @@ fn presence(cluster: &Cluster, name: &str, found: &mut Found) {
 fn set_aside(node: &Node, found: &mut Found) {
     let name = node.name.as_str();
     if node.standby {
-        let text = format!("somebody put {name} on standby, so nothing runs there");
+        let text = format!("{name} is on standby, so nothing runs there");
         found.warning("node-standby", Some(name), text).typed(command!("pcs node unstandby {}", name));
     }
     if node.maintenance {
-        let text = format!("somebody put {name} into maintenance, so Pacemaker looks after nothing there");
+        let text = format!("{name} is in maintenance, so Pacemaker looks after nothing there");
         found.warning("node-maintenance", Some(name), text).typed(command!("pcs node unmaintenance {}", name));
     }
 }

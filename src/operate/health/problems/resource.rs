@@ -119,13 +119,12 @@ pub(super) fn kind(seen: ResourceSeen<'_>, id: &str) -> &'static str {
 fn whole(cluster: &Cluster, seen: ResourceSeen<'_>, resource: &Resource, found: &mut Found) {
     let id = resource.id.as_str();
     if view::is_disabled(resource) {
-        let text = format!("somebody disabled {id}, so it runs nowhere");
+        let text = format!("{id} is disabled, so it runs nowhere");
         found.warning("resource-disabled", None, text).typed(command!("pcs resource enable {}", id));
     }
     let mut instances = seen.pacemaker.resources.iter().filter(|instance| instance.id == id && !instance.blocked);
     if instances.any(|instance| !instance.managed && !view::is_in_maintenance(cluster, instance)) {
-        let text =
-            format!("somebody took {id} from Pacemaker's hands (unmanaged), so it is neither started nor stopped");
+        let text = format!("{id} is unmanaged, so it is neither started nor stopped");
         found.warning("resource-unmanaged", None, text).typed(command!("pcs resource manage {}", id));
     }
 }

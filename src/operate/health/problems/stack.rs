@@ -93,16 +93,16 @@ fn waits_for(cluster: &Cluster, here: &str, peer: &str, found: &mut Found) {
         ),
         Some(Power::Off) => format!(
             "{here} came up alone, and Corosync waits for {peer} (wait_for_all). {peer}'s BMC says: Off: switch {peer} on, and nothing is \
-             lost; 'tandem confirm-recovery' on {here} goes on without it, and loses every write that {peer} acknowledged alone"
+             lost; 'tandem confirm-recovery' on {here} continues without it, and loses every write that {peer} acknowledged alone"
         ),
         Some(Power::Unknown(why)) => format!(
             "{here} came up alone, and Corosync waits for {peer} (wait_for_all). {peer}'s BMC does not say whether {peer} is on ({why}): look \
-             at its console; start {peer}, and nothing is lost; 'tandem confirm-recovery' on {here} goes on without it, and loses every write \
+             at its console; start {peer}, and nothing is lost; 'tandem confirm-recovery' on {here} continues without it, and loses every write \
              that {peer} acknowledged alone"
         ),
         None => format!(
             "{here} came up alone, and Corosync waits for {peer} (wait_for_all): start {peer}, and nothing is lost; 'tandem \
-             confirm-recovery' on {here} goes on without it, and loses every write that {peer} acknowledged alone"
+             confirm-recovery' on {here} continues without it, and loses every write that {peer} acknowledged alone"
         ),
     };
     found.critical("waits-for-peer", Some(here), text).typed(way);
@@ -120,14 +120,14 @@ fn stonith(cluster: &Cluster, found: &mut Found) {
     let property = cluster.configuration.known().and_then(|known| known.properties.get("stonith-enabled"));
     let is_off = property.and_then(|value| yes_no::of_pacemaker(value)) == Some(false);
     if is_off || cluster.pacemaker.known().is_some_and(|pacemaker| !pacemaker.stonith_enabled) {
-        let text = "stonith-enabled is false, so no lost node is fenced, and no survivor may go on".to_owned();
+        let text = "stonith-enabled is false, so no lost node is fenced, and no survivor may continue".to_owned();
         found.critical("stonith-disabled", None, text).typed("pcs property set stonith-enabled=true");
     }
 }
 
 fn one_node(cluster: &Cluster, found: &mut Found) {
     if let Some([only]) = cluster.configuration.known().map(|known| known.nodes.as_slice()) {
-        let text = format!("the cluster has one node, {only}, and no other one would go on");
+        let text = format!("the cluster has one node, {only}, and no other one would continue");
         found.warning("one-node", Some(only), text).typed(
             "tandem member add NAME=ADDRESS --fence ip=ADDRESS --fence username=NAME --fence password_file=FILE",
         );

@@ -66,7 +66,7 @@ impl Work {
         }
         match look.device_failure(&new.name) {
             Some(why) => Err(Failure(format!(
-                "the fence device of {0} does not work: {why}: repair that, 'pcs stonith cleanup', and 'tandem member replace' goes on",
+                "the fence device of {0} does not work: {why}: repair that, 'pcs stonith cleanup', and 'tandem member replace' continues",
                 new.name
             ))),
             None => Ok(Took::Waits(format!("waits until the fence device of {} has answered", new.name))),
@@ -310,11 +310,11 @@ impl Work {
 }
 
 fn refused(Refusal(faults): Refusal) -> Failure {
-    Failure(format!("{}: 'tandem member replace' goes on once that is right", faults.join("; ")))
+    Failure(format!("{}: 'tandem member replace' continues once that is right", faults.join("; ")))
 }
 
 pub(super) fn goes_on(Failure(why): Failure) -> Failure {
-    Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
+    Failure(format!("{why}: put that right; 'tandem member replace' continues"))
 }
 
 /// Returns the further names and addresses in this node's etcd certificate, such as an address that follows the leader. The node's own

@@ -122,7 +122,7 @@ fn forbidden(why: &Forbidden) -> Result<Took, Failure> {
     if why.passes() {
         return Ok(Took::Waits(format!("{}: {why}", why.rule())));
     }
-    Err(Failure(format!("{}: {why}: {}; 'tandem member replace' goes on", why.rule(), why.instead())))
+    Err(Failure(format!("{}: {why}: {}; 'tandem member replace' continues", why.rule(), why.instead())))
 }
 
 /// Returns the reason why one of `nodes`, the pair's two nodes, may not be stopped yet; `None` if either of them may. The third voter

@@ -45,7 +45,7 @@ impl Work {
                 let stop = ["pcs", "cluster", "stop", &old, "--force"];
                 self.typed(&stop).map_err(|Failure(why)| {
                     Failure(format!(
-                        "{why}: type 'pcs cluster stop' on {old}, or 'pcs stonith fence {old}' here; 'tandem member replace' goes on"
+                        "{why}: type 'pcs cluster stop' on {old}, or 'pcs stonith fence {old}' here; 'tandem member replace' continues"
                     ))
                 })?;
                 Ok(Took::Acted(format!("the cluster is stopped on {old}")))

@@ -156,7 +156,7 @@ fn consents(change: &Change, allow_fewer: bool, talk: &dyn Talk) -> Result<(), F
         Some(Place { name, .. }) if allow_fewer => {
             talk.name_or_leave(&format!("Nothing replaces {name}. Type {name} if one voter is to be all"), name)
         }
-        _ if talk.leave("Type 'yes' to go on")? => Ok(()),
+        _ if talk.leave("Type 'yes' to continue")? => Ok(()),
         _ => Err(Failure("nothing was done: 'yes' was not typed".to_owned())),
     }
 }

@@ -105,7 +105,7 @@ fn waits(look: &Look, trouble: Trouble) -> Result<Took, Failure> {
 fn unusable(look: &Look, why: &str) -> Failure {
     let file = look.context.params.kubeconfig.display();
     Failure(format!(
-        "OpenShift's API is of no use here, asked with {file}: {why}: put that right; 'tandem member replace' goes on"
+        "OpenShift's API is of no use here, asked with {file}: {why}: put that right; 'tandem member replace' continues"
     ))
 }
 

@@ -49,7 +49,7 @@ fn forget(programs: &Programs, stays: impl Fn(&str) -> bool, settles: Duration) 
         names => Err(Failure(format!(
             "Pacemaker remembers {0}, which is out of the cluster, as 'crm_node --list' shows: 'pcs property set maintenance-mode=true', \
              'systemctl restart pacemaker' and, once 'pcs status' shows etcd, 'pcs property set maintenance-mode=' have it forget; \
-             'tandem member replace' goes on",
+             'tandem member replace' continues",
             names.join(" and ")
         ))),
     }

@@ -42,7 +42,7 @@ impl Work {
                 Answer::No(_) | Answer::Unknown(_) => {
                     let wrong = Self::problems(look);
                     let wrong = if wrong.is_empty() { String::new() } else { format!(" ({wrong})") };
-                    return Ok(Took::Waits(format!("waits until either node could go on alone{wrong}")));
+                    return Ok(Took::Waits(format!("waits until either node could continue alone{wrong}")));
                 }
             }
         }
@@ -132,7 +132,7 @@ mod tests {
     fn nothing_is_over_before_either_node_could_go_on_alone_and_be_fenced() {
         let well = verified(Some(2), samples::read("healthy"));
         assert!(well.is_err(), "{well:?}");
-        let either = "waits until either node could go on alone";
+        let either = "waits until either node could continue alone";
         for (sample, node) in [("cluster-maintenance", ""), ("pacemaker-hangs", ""), ("peer-standby", "node1")] {
             let cluster = samples::read(sample);
             let may = ["node1", "node2"].map(|node| may_stop(&health::outlook(&cluster, node)) == Answer::Yes);

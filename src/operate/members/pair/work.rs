@@ -143,7 +143,7 @@ impl Work {
                     self.progress.say(&format!("{}: {what}", step.word()));
                     if self.end.has_passed() {
                         return Err(Failure(format!(
-                            "{}: {what}: not within the time; 'tandem status' says how it is, 'tandem member replace' goes on",
+                            "{}: {what}: not within the time; 'tandem status' shows how it is, 'tandem member replace' continues",
                             step.word()
                         )));
                     }

@@ -210,7 +210,7 @@ pub(super) fn under_way(existing: &Change, asked: Option<&Change>, here: &str) -
     let what = existing.what();
     if asked.is_some_and(|asked| !existing.is_same(asked)) {
         return Err(format!(
-            "another change is under way: {what}: 'tandem member replace' goes on with it, 'tandem member replace --abort' takes it back"
+            "another change is under way: {what}: 'tandem member replace' continues with it, 'tandem member replace --abort' takes it back"
         ));
     }
     if existing.here.name == here { Ok(()) } else { Err(format!("{what}, by {}: type it there", existing.here.name)) }

@@ -154,7 +154,7 @@ impl Etcd {
 
 fn runs_already(id: &str) -> String {
     format!(
-        "the resource {id} runs podman-etcd already, and setup calls its own etcd: go on with '{id}' by hand, or, if nobody needs \
+        "the resource {id} runs podman-etcd already, and setup calls its own etcd: continue with '{id}' by hand, or, if nobody needs \
          it, type 'pcs resource delete {id}' and this again"
     )
 }

@@ -157,7 +157,7 @@ fn is_ours(conf: &Corosync, description: &Description, words: &Words) -> Result<
     }
     if !matches!(conf.transport.as_str(), "" | KNET) {
         return Err(format!(
-            "the cluster '{}' has the transport {}, and only a new one could have knet: make it anew, or go on without setup",
+            "the cluster '{}' has the transport {}, and only a new one could have knet: make it anew, or continue without setup",
             conf.name, conf.transport
         ));
     }

@@ -89,7 +89,7 @@ impl<T: Talk> Drive<'_, T> {
         let authority = match (&self.description.certificates, kept()) {
             (Certificates::Own, Kept::Nothing) => {
                 return Err(Refusal::from(format!(
-                    "{}: {} is gone, and the cluster goes on with what etcd has of it: copy the directory from the other node",
+                    "{}: {} is gone, and the cluster continues with what etcd has of it: copy the directory from the other node",
                     self.name(),
                     pki::DIR
                 )));
@@ -117,8 +117,8 @@ impl<T: Talk> Drive<'_, T> {
         Some(Secret(Zeroizing::new(std::str::from_utf8(&bytes).ok()?.to_owned())))
     }
 
-    /// Performs the steps of one node, and observes the node again after each. Returns the steps that differ and were
-    /// not performed.
+    /// Performs the steps of one node, and observes the node again after each. Returns the steps that it left out although their
+    /// result is not as described.
     pub(super) fn node(
         &mut self,
         node: &Local,
