@@ -24,16 +24,16 @@ struct DataMount {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotBlank {
     #[error(
-        "the file system that held the data ({source_name}, {file_system}) is not mounted at {point}: mount it; if the data is to lie here from now on, delete {record}"
+        "the file system that held the data ({source_name}, {file_system}) is not mounted at {point}: mount it; only to give up its data, delete {record}"
     )]
     Held { source_name: String, file_system: String, point: String, record: String },
     #[error(
-        "{table} has a file system ({source_name}, {file_system}) for {point}, which is not mounted: mount it; if the data is to lie here from now on, delete its line"
+        "{table} has a file system ({source_name}, {file_system}) for {point}, which is not mounted: mount it; only to give up its data, delete its line"
     )]
     Listed { table: &'static str, source_name: String, file_system: String, point: String },
     #[error("what is mounted is not known: cannot read {path}: {why}")]
     Unread { path: &'static str, why: String },
-    #[error("whether the data's disk is mounted is not known: {why}; if the data is to lie here, delete {record}")]
+    #[error("whether the data's disk is mounted is not known: {why}; only if no disk is missing, delete {record}")]
     Damaged { record: String, why: String },
 }
 

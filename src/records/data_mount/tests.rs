@@ -38,7 +38,7 @@ fn a_mount_point_without_its_file_system_is_not_blank() {
         state_file::write(&record, &kept(&point)).unwrap();
         let missing = check(&record, &on_it, &mounts(""), &[]).unwrap_err().to_string();
         let expected = format!(
-            "the file system that held the data (/dev/sdb1, xfs) is not mounted at {}: mount it; if the data is to lie here from now on, delete {}",
+            "the file system that held the data (/dev/sdb1, xfs) is not mounted at {}: mount it; only to give up its data, delete {}",
             point.display(),
             record.display()
         );
