@@ -267,7 +267,7 @@ pub enum Refusal {
     /// This node asked the peer to remove it, so the peer may have continued alone. The peer's data is gone now.
     PeerMayHaveGoneOnAndLostItsData,
     DataOfARecordedClusterIsGone,
-    /// In a cluster of one node, the data of the recorded cluster is gone.
+    /// The cluster has one node only, and the data of the cluster that the CIB records is gone.
     OnlyNodesDataIsGone,
     /// The data ends before a position that it had already reached, because the disk was put back to an older state.
     DiskWasPutBack {

@@ -34,7 +34,7 @@ pub(super) const TARGET_LIMIT: Duration = Duration::from_secs(5);
 /// The time limit of the fence race for reading the target BMC's list of sessions and every session in it. A BMC may take three
 /// seconds for each answer.
 const READ_LIMIT: Duration = Duration::from_secs(20);
-/// The time limit of the fence race for one step on the BMC of the agent's own node.
+/// The time limit for each step of the fence race on the BMC of the agent's own node.
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
 /// The time limit for the BMC's answer to a request that opens a session. Without that answer, the agent does not know the
 /// session and cannot close it.

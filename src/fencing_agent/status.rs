@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::shell::state::{Datagrams, Member, State};
 use crate::os::clock;
 
-/// The greatest age of a valid state. The agent of an older state counts as dead or hanging.
+/// The greatest age of a valid state. If the state is older, the agent that wrote it counts as dead or hanging.
 const STALE: Duration = Duration::from_secs(5);
 /// The states of a member, in the order of their rows in the metrics.
 const STATES: [&str; 5] = ["alive", "suspect", "lost", "left", "unseen"];

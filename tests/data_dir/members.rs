@@ -140,7 +140,7 @@ fn a_change_that_cannot_be_decoded_is_damage() {
     assert!(broken(&writer.write()).contains("at index 3"));
 }
 
-/// Returns a log with a purged beginning, which goes up to index 103. It records a snapshot at index 100 of term 4, but the snapshot's
+/// Returns a log that ends at index 103. Its beginning was purged. It records a snapshot at index 100 of term 4, but the snapshot's
 /// file is missing.
 fn compacted() -> Writer {
     let mut writer = Writer::purged(ME, 5, 90, 4);

@@ -175,7 +175,7 @@ struct Node {
 }
 
 impl Node {
-    /// Returns a node with the password in its file, or in its CIB if `in_the_cib` is true.
+    /// Returns a node that has the password in a password file, or in its CIB if `in_the_cib` is true.
     fn new(server: &Server, in_the_cib: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("password");

@@ -10,7 +10,7 @@ use crate::killed_agent::{
     PODMAN, STAGE, agent, await_asked, etcd_lives, in_namespaces, kill_group, position_of, script, set_the_stage, told,
 };
 
-/// The time that the agent waits for an answer of podman on a machine that it takes for fast, in seconds.
+/// The number of seconds for which the agent waits for an answer of podman if it considers the machine fast.
 const GIVEN_UP_AFTER_S: u64 = 8;
 
 /// The time that the slow podman of the test takes to answer, in seconds. It is longer than the agent waits at first.

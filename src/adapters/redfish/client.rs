@@ -161,7 +161,8 @@ impl Client {
         self.scrubber.clean(text, WORDS)
     }
 
-    /// Cleans a sentence of this program as [`Self::clean`] does. The BMC's texts in the sentence were cleaned before.
+    /// Cleans a sentence that this program wrote. Everyday words are not replaced in it, even if a secret is such a word. The
+    /// caller has already cleaned what the sentence quotes from the BMC.
     pub fn clean_own(&self, sentence: &str) -> String {
         self.scrubber.clean_own(sentence, WORDS)
     }

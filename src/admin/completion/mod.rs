@@ -78,7 +78,7 @@ pub(super) fn of_tandem(shell: Shell) -> String {
     }
 }
 
-/// Returns the command line of `tandem` without hidden subcommands.
+/// Returns the definition of `tandem`'s command line, without the hidden subcommands.
 pub(super) fn visible() -> Command {
     let all = command_line();
     let shown: Vec<Command> = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned().collect();

@@ -39,8 +39,8 @@ pub enum Repeat<'a> {
     /// The event is about a lasting state. It is dropped if the node's file already has an event with the same cause from the last `within`
     /// milliseconds. It is appended nevertheless if, after that event, the node had one with one of the reasons in `ends`.
     Until { ends: &'a [&'a str], within: u64 },
-    /// The event is about the end of a state. The field is the reason of the node's event about the state's beginning. The event is
-    /// appended only if that other event is newer than the last event about an end.
+    /// The event reports that a state has ended. The field is the reason of the event that reported the beginning of the state. The
+    /// end is appended only if the node has reported such a beginning since it last reported an end.
     After(&'a str),
 }
 

@@ -76,7 +76,7 @@ struct Search {
     options: Options,
     numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
     worlds: Vec<World>,
-    /// The number of the state from which each state was first reached; `None` for an initial state.
+    /// For each state, the index of the state from which it was first reached; `None` for an initial state.
     parents: Vec<Option<u32>>,
     /// The moves between states, as pairs (from, to), except those that may never happen (see [`Course`]).
     edges: Vec<(u32, u32)>,

@@ -95,7 +95,7 @@ pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
     found
 }
 
-/// Finds responses in which `height` is lower than in a response that had arrived before the request began.
+/// Finds each response with a lower `height` than another response that had arrived before the request for the first one began.
 fn falls<T: Ord + Copy>(answers: &[&Ack], height: impl Fn(&Ack) -> T, why: &'static str) -> Vec<Fork> {
     let mut found = Vec::new();
     let mut by_begin = answers.to_vec();

@@ -11,7 +11,7 @@ pub struct LoneBoot {
     pub wait_s: u64,
 }
 
-/// Reads the parameters about a boot without the peer by their names. A parameter with a fault counts as unset. If the parameter with the
+/// Reads, by name, the parameters about a boot without the peer. A parameter with a fault counts as unset. If the parameter with the
 /// length of the wait has a fault, no node starts without its peer.
 pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> LoneBoot {
     let wait = parameter(LONE_BOOT_WAIT.name).or(LONE_BOOT_WAIT.default).and_then(|text| parsed(text).ok());

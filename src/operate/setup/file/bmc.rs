@@ -104,8 +104,8 @@ fn secret_key(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> bool {
     !keys.is_empty()
 }
 
-/// Returns whether the fence agent accepts the options of `bmc`, and adds its faults otherwise. The password file is
-/// not read.
+/// Returns whether the fence agent accepts the options of `bmc`. If it does not, the faults that it finds are added to `reader`. The
+/// password file is not read.
 fn taken(reader: &mut Reader<'_>, section: &Section<'_, '_>, bmc: &Bmc) -> bool {
     let mut lines: Vec<String> = bmc.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
     lines.extend(["password_file=/", "action=monitor", ""].map(str::to_owned));

@@ -24,8 +24,8 @@ const SEAT: Node = Node::One;
 const TEST: &str = "tandem fencing test node2 --confirm node2 --timeout 5m";
 /// The time-out from the start of the fencing test until the fenced node reaches the state in which the power cut is due.
 const LIMIT: Duration = Duration::from_secs(120);
-/// The boot delay of the fenced machine in seconds. The machine becomes a learner only if it boots after Corosync has
-/// missed it and after a monitor of the survivor. Otherwise it stays a voter.
+/// The boot delay of the fenced machine in seconds. When the machine boots, Corosync has noticed its loss, and the survivor's agent has
+/// run a monitor since. So the machine becomes a learner. If it booted earlier, it would stay a voter.
 const BOOT_DELAY: &str = "20";
 
 /// The state of the fenced node in which the other node's power is cut.

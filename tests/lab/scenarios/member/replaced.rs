@@ -111,8 +111,7 @@ pub fn beside_a_third_voter(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Replaces a node that died with its BMC, so that it cannot be fenced. The survivor waits until an operator confirms
-/// that the node is off.
+/// Replaces a node that cannot be fenced, because its BMC died too. The survivor waits until an operator confirms that the node is off.
 pub fn old_is_off(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_replaced_old_is_off", |world| {
         world.bmc_of_node3()?;

@@ -70,7 +70,8 @@ impl Described {
     }
 }
 
-/// Installs a certificate of the lab's CA for etcd on a node, as a site distributes it.
+/// Installs on a node a certificate for etcd that the lab's CA issued, in the way in which a site would distribute its own
+/// certificates.
 pub fn give_certificates(lab: &Lab, node: Node) -> Result<()> {
     let name = tls::etcd_name(node);
     for (from, to) in [("ca.crt", "ca.crt"), (&format!("{name}.crt"), "etcd.crt"), (&format!("{name}.key"), "etcd.key")]

@@ -102,9 +102,8 @@ pub fn run(lab: &Lab, wish: Wish, blank: Blank, blow: Blow) -> Result<()> {
     super::survives(lab, crate::demo::Victim::Leader)
 }
 
-/// Runs `tandem setup` and interrupts it at a line after which it was not interrupted before. Repeats that until the
-/// command completes. A repeated command prints nothing about steps that are done already. Returns the number of
-/// interruptions.
+/// Runs `tandem setup`, and interrupts it as soon as it prints a line after which no earlier run was interrupted. Repeats that until
+/// the command completes. A repeated command prints nothing about steps that are done already. Returns the number of interruptions.
 fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
     let mut after = BTreeSet::new();
     let mut in_vain = 0;

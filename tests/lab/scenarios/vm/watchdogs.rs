@@ -28,7 +28,7 @@ const WINDOW: Duration = Duration::from_secs(3);
 /// The interval at which `fencing-agent` feeds its watchdog. A reset may come that much earlier than the time-out.
 const AGENT_INTERVAL: Duration = Duration::from_secs(5);
 const TOLERANCE: Duration = Duration::from_secs(1);
-/// Texts in the messages of a unit, or of a program that it starts, if its own hardening denies something.
+/// Texts that a unit, or a program that the unit starts, logs if the unit's hardening denies something.
 const DENIED: [&str; 5] =
     ["ermission denied", "not permitted", "Read-only file system", "Failed to set up", "Unknown key"];
 
