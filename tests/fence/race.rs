@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 
 use crate::bmc::agent::{Call, Output, finish};
-use crate::bmc::model::SESSIONS;
+use crate::bmc::model::{Access, SESSIONS};
 use crate::bmc::{Fault, Misbehaviour, Server, SessionsAre, World, at_once};
 
 /// The `Context` of a session by which another node's agent marks a BMC. The mark is valid for two seconds.
@@ -300,6 +300,22 @@ fn sessions_of_others_are_no_marks() {
     let bmcs = [0, 1].map(|_| Server::with_world(World::with_sessions(SessionsAre::WithoutContext)));
     bmcs[1].world().add_session("operator", None);
     assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
+}
+
+/// Asserts that the agent does not take the session of its own login for a mark of the other node. On a BMC that drops the `Context`,
+/// both look alike, and the agent would wait for its own session until its time is over.
+#[test]
+fn the_session_of_the_agents_own_login_is_no_mark() {
+    for kind in [SessionsAre::WithoutContext, SessionsAre::WithoutSuchProperty] {
+        let bmcs = [0, 1].map(|_| {
+            Server::with_world(World { access: Access::Session, expands: true, ..World::with_sessions(kind) })
+        });
+        for node in [0, 1] {
+            assert_eq!(waits(fenced(&call(&bmcs, node, "off").set("auth", "session").run())), 0, "{kind:?}");
+            assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0), "{kind:?}");
+            bmcs[1 - node].world().system().power = json!("On");
+        }
+    }
 }
 
 #[test]

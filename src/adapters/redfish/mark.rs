@@ -195,14 +195,18 @@ impl MarkBoard {
     fn read_by(&self, client: &Client) -> Result<Marks, Failure> {
         let (credentials, own) = self.session();
         let is_own = |path: &str| own.as_deref().is_some_and(|own| same(own, path));
+        let all_own = self.handle.paths_on(client);
+        // Without its `Context`, the session of this action's login looks like a mark of the other node.
+        let is_login = |path: &str| !is_own(path) && all_own.iter().any(|own| same(own, path));
         let mut marks = Marks::default();
         let mut members = self.members(client, &credentials)?;
+        members.retain(|(place, _)| !is_login(&place.path));
         if members.iter().filter(|member| !is_own(&member.0.path)).count() >= WORTH_EXPANDING
             && let Some(expanded) = self.expanded(client, &credentials)?
         {
             // A session that the second list lacks has ended, or must still be read by its link.
             members.retain(|(place, _)| !is_own(&place.path) && !expanded.iter().any(|(other, _)| other == place));
-            members.extend(expanded);
+            members.extend(expanded.into_iter().filter(|(place, _)| !is_login(&place.path)));
         }
         let mut own_document = None;
         for (place, document) in members {
