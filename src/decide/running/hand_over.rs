@@ -22,7 +22,7 @@ use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_MONITOR_WITH_A_L
 /// Seconds after which this node hands over leadership to the peer because users cannot reach this node.
 const CUT_OFF_FOR_S: u64 = 10;
 /// Number of consecutive hand-overs that the agent tries before it gives up.
-const TRIES: u8 = 3;
+pub const TRIES: u8 = 3;
 
 /// Hands leadership to the peer if a hand-over has been due for long enough; `None` if no hand-over is to be made now.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: Exit) -> Option<Plan> {

@@ -5,6 +5,7 @@ use crate::adapters::pacemaker::seen::Resource;
 use crate::agent::resource::params::leading::{self, Leading};
 use crate::agent::resource::params::{self, NodeIp};
 use crate::base::shell::command;
+use crate::decide::TRIES_OF_A_HAND_OVER;
 use crate::decide::evidence::Cause;
 use crate::operate::cluster::{Cluster, DueHandOver};
 use crate::operate::health::view;
@@ -90,8 +91,25 @@ fn follows(cluster: &Cluster, wanted: &Leading, found: &mut Found) {
 
 fn when(due: Option<DueHandOver>, delay_s: u64) -> String {
     match due {
-        Some(due) if due.tries > 0 && due.for_s >= delay_s => "tries to hand it back were in vain".to_owned(),
+        Some(due) if due.tries >= TRIES_OF_A_HAND_OVER => "tries to hand it back were in vain".to_owned(),
         Some(due) => format!("leadership goes back to it in {} s", delay_s.saturating_sub(due.for_s)),
         None => format!("leadership goes back to it once it has been well for {delay_s} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_notice_says_when_as_explain_does() {
+        let due = |tries, for_s| Some(DueHandOver { cause: Cause::Primary, for_s, tries });
+        assert_eq!(when(None, 60), "leadership goes back to it once it has been well for 60 s");
+        assert_eq!(when(due(0, 20), 60), "leadership goes back to it in 40 s");
+        // The next try follows after another delay.
+        assert_eq!(when(due(2, 0), 60), "leadership goes back to it in 60 s");
+        assert_eq!(when(due(2, 90), 60), "leadership goes back to it in 0 s");
+        // The last try begins the delay anew, and none follows it.
+        assert_eq!(when(due(3, 0), 60), "tries to hand it back were in vain");
     }
 }
