@@ -125,6 +125,11 @@ fn fence_wait(device: &FenceDevice) -> Duration {
     if waits { Duration::from_secs(FENCE_WAIT_SECONDS) } else { Duration::ZERO }
 }
 
+/// Returns whether a node that fences `target` is a learner. Its fence agent waits, so that the voter can fence first.
+fn is_fenced_by_a_learner(cluster: &Cluster, target: &str) -> bool {
+    cluster.etcd.iter().any(|(name, etcd)| name != target && etcd.known().is_some_and(|etcd| etcd.learner))
+}
+
 /// Warns if this node reaches the BMC and the peer over the same interface. A single broken switch would then cut off the peer and also
 /// prevent its fencing.
 fn one_network(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
@@ -159,7 +164,9 @@ pub(in crate::operate::health) fn longest(
     let measured =
         bmc::notes(cluster, device).filter_map(|(_, note)| note.millis_to_off).max().map(Duration::from_millis);
     let own = time(device, "delay").unwrap_or_default();
-    let acting = measured.map_or(patience, |to_off| (own + (to_off * 2).max(to_off + BESIDE)).min(patience));
+    // The agent notes the beginning of an action before its wait.
+    let wait = if is_fenced_by_a_learner(cluster, target) { fence_wait(device) } else { Duration::ZERO };
+    let acting = measured.map_or(patience, |to_off| (own + wait + (to_off * 2).max(to_off + BESIDE)).min(patience));
     if has_begun {
         return acting;
     }
