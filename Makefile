@@ -172,6 +172,7 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(TARGET)/model/tandem-sim check --faults 1 --writes 2 --blank --no-operators
 	$(TARGET)/model/tandem-sim race --faults 2
 	$(TARGET)/model/tandem-sim race --faults 2 --no-context
+	$(TARGET)/model/tandem-sim race --faults 2 --learner
 	$(TARGET)/model/tandem-sim explore --seed $(SIM_SEED) --steps $(STEPS)
 
 .PHONY: sim-page
