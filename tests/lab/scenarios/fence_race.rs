@@ -20,7 +20,7 @@ use crate::load::writer::Writers;
 use crate::random::Random;
 use crate::sh::{self, Result};
 
-/// The number of partitions when this scenario runs daily.
+/// The number of partitions in the scenario `fence_race`.
 const FEW: u64 = 3;
 const MANY: u64 = 100;
 const SWITCHES: u64 = 20;
