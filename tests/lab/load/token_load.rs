@@ -4,12 +4,14 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
+
 use crate::cluster;
 use crate::cluster::teardown;
 use crate::cluster::up::{self, Wish};
 use crate::host::node::{NODES, Node};
 use crate::host::state::{self, Lab};
-use crate::host::{self, Kind};
+use crate::host::{self, Kind, namespaces, vm};
 use crate::interrupt;
 use crate::sh::Result;
 
@@ -58,10 +60,7 @@ pub fn run(lab: &Lab, wish: Wish, minutes: u64) -> Result<()> {
         child.kill()?;
         child.wait()?;
     }
-    if Kind::of(lab) == Kind::Namespaces {
-        stalls(lab)?;
-    }
-    Ok(())
+    stalls(lab)
 }
 
 /// Starts the processes that load a host's network, disk and CPUs. They end with the host at the latest.
@@ -101,10 +100,7 @@ fn stalls(lab: &Lab) -> Result<()> {
         cluster::wait_clean(lab)?;
         let node = NODES[1];
         let (before, from) = (count(lab, node.other())?, state::since_epoch());
-        host::namespaces::frozen(lab, node, || {
-            std::thread::sleep(Duration::from_millis(millis));
-            Ok(())
-        })?;
+        freeze(lab, node, Duration::from_millis(millis))?;
         let froze = state::since_epoch().saturating_sub(from).as_secs_f64();
         std::thread::sleep(Duration::from_secs(8));
         let lost = count(lab, node.other())? - before;
@@ -112,4 +108,19 @@ fn stalls(lab: &Lab) -> Result<()> {
         crate::cluster::etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     }
     Ok(())
+}
+
+/// Freezes a host for `time`. A machine that is fenced meanwhile is another process afterwards, which gets no signal.
+fn freeze(lab: &Lab, node: Node, time: Duration) -> Result<()> {
+    match Kind::of(lab) {
+        Kind::Namespaces => namespaces::frozen(lab, node, || {
+            std::thread::sleep(time);
+            Ok(())
+        }),
+        Kind::Vm => {
+            let machine = vm::signal(lab, node, Signal::SIGSTOP)?;
+            std::thread::sleep(time);
+            machine.signal(Signal::SIGCONT)
+        }
+    }
 }

@@ -15,6 +15,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+
 use super::{Host, command, must, running};
 use crate::host::disks;
 use crate::host::net;
@@ -26,6 +28,15 @@ use crate::sh::{self, Result};
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// The time-out of a virtual machine's boot, which takes one to two minutes of a core.
 const BOOTS_WITHIN: Duration = Duration::from_secs(120);
+
+/// Sends `signal` to the process of the virtual machine, and returns that process. SIGSTOP freezes the machine, and SIGCONT has it
+/// continue.
+pub fn signal(lab: &Lab, node: Node, signal: Signal) -> Result<Record> {
+    let machine = running(lab, node).ok_or_else(|| format!("{node} is off"))?;
+    machine.signal(signal)?;
+    lab.event(&format!("the machine of {node} got {signal}"));
+    Ok(machine)
+}
 
 pub struct Vm;
 

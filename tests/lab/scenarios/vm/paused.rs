@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use super::{roles, struck_until_fenced, two_voters};
 use crate::cluster;
 use crate::cluster::up::Wish;
 use crate::host;
 use crate::host::bmc;
-use crate::host::node::Node;
 use crate::host::state::Lab;
+use crate::host::vm::signal;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 
@@ -40,7 +39,7 @@ pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
 /// Freezes a node until it is fenced. Responses of its etcd that were in flight never arrive. No acknowledged write
 /// may be lost.
 pub fn fenced(lab: &Lab, _: Wish) -> Result<()> {
-    struck_until_fenced(lab, |leader| signal(lab, leader, Signal::SIGSTOP))
+    struck_until_fenced(lab, |leader| signal(lab, leader, Signal::SIGSTOP).map(drop))
 }
 
 /// Freezes each node for less than Corosync's token time-out. Both must continue, and no node may be fenced.
@@ -57,11 +56,4 @@ pub fn for_a_moment(lab: &Lab, _: Wish) -> Result<()> {
     two_voters(lab)?;
     crate::judge::check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts)?;
     crate::scenarios::ends_well(lab, &mut writers)
-}
-
-fn signal(lab: &Lab, node: Node, signal: Signal) -> Result<()> {
-    let machine = host::running(lab, node).ok_or_else(|| format!("{node} is off"))?;
-    kill(Pid::from_raw(machine.pid), signal)?;
-    lab.event(&format!("the machine of {node} got {signal}"));
-    Ok(())
 }
