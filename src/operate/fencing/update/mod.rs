@@ -5,6 +5,7 @@
 
 mod device;
 mod other;
+mod race;
 mod secret;
 mod steps;
 mod values;

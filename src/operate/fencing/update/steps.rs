@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::device::Device;
 use super::values::{self, New};
-use super::{Order, Updated, other};
+use super::{Order, Updated, other, race};
 use crate::adapters::command::Programs;
 use crate::adapters::https::address::Address;
 use crate::adapters::openshift::fencing_secret::{self, Changes};
@@ -64,6 +64,7 @@ impl<'a> Work<'a> {
         if let Some(file) = &self.device.password_file {
             self.report.lines = PasswordFile::look(file).ok().map(|file| file.lines.len());
         }
+        self.compare_the_race();
         Ok(self.report)
     }
 
@@ -288,6 +289,17 @@ impl<'a> Work<'a> {
         let done = format!("{} has another {}", self.device.id, names.join(", "));
         self.done(done);
         Ok(())
+    }
+
+    /// Reports the command that renews the other device's `race_with`, if that option names this BMC with old values. Until then that
+    /// device's agent does not reach this BMC, and waits as without a race.
+    fn compare_the_race(&mut self) {
+        let configuration = self.cluster.configuration.known();
+        let devices = configuration.map(|known| known.fence_devices.as_slice()).unwrap_or_default();
+        let stale = race::stale(devices, &self.device, &self.values());
+        let Some((other, command)) = stale else { return };
+        self.done(format!("race_with of {other} has old values of this BMC"));
+        self.report.next.push(format!("type: {command}"));
     }
 
     /// Writes the change to OpenShift's Secret of the node, if there is one.
