@@ -5,10 +5,14 @@ use crate::host::node::Node;
 use crate::host::state::Lab;
 use crate::sh::Result;
 
-/// The command that prints all that a refused command must not change: the configuration in the CIB, the quorum, and
-/// the agent's files.
+/// The command that prints all that a refused command must not change: the configuration in the CIB, the quorum, the
+/// agent's files with those in the data dir and of this boot, and the events in which writes are given up. Omits three files
+/// that the agent's own actions replace: its memory of this boot, its last monitor and the durations that it measured.
 const UNTOUCHED: &str = "cibadmin --query --scope configuration; corosync-quorumtool -s | grep -v '^Date'; \
-                         find /run/tandem /var/lib/tandem -type f ! -name '*.log' -exec sha256sum {} + | sort";
+                         find /run/resource-agents /var/lib/tandem /var/lib/etcd/tandem -type f ! -name '*.log' \
+                         ! -name podman-etcd-etcd.json ! -name '*-monitor.json' ! -name '*-pace.json' \
+                         -exec sha256sum {} + | sort; \
+                         cat /var/lib/pacemaker/tandem/* | grep EtcdWritesGivenUp";
 
 /// Makes `node` run standalone by `tandem confirm-recovery` with the arguments `base` and `words`. Before that, checks that the command is
 /// refused if any one of `words` is missing, because the node's state requires all of them.
@@ -27,7 +31,13 @@ pub(super) fn give_up(lab: &Lab, node: Node, base: &str, words: &[&str]) -> Resu
     if host::typed(lab, node, UNTOUCHED)? != before {
         return Err("a command without one of its words changed something".into());
     }
-    says(lab, node, &format!("{command} --no-input"), 0, "The confirmation is written")
+    says(lab, node, &format!("{command} --no-input"), 0, "The confirmation is written")?;
+    // The check above would not notice a difference if it looked in the wrong places.
+    let given_up = |seen: &str| seen.matches("EtcdWritesGivenUp").count();
+    if given_up(&host::typed(lab, node, UNTOUCHED)?.1) <= given_up(&before.1) {
+        return Err("the complete command left no event that gives the writes up".into());
+    }
+    Ok(())
 }
 
 fn says(lab: &Lab, node: Node, line: &str, code: i32, words: &str) -> Result<()> {
