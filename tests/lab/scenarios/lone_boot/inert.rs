@@ -70,18 +70,36 @@ pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 /// Checks for the duration `time` that `node` stays inert: no etcd runs there, Corosync waits, and no power is
-/// switched. `tandem lone-boot --dry-run` must end with `code` and report the rule in `words`.
+/// switched. `tandem lone-boot --dry-run` must end with `code` and report the rule in `words`, as the log and `tandem
+/// explain` do.
 fn stays_inert(lab: &Lab, node: Node, code: i32, words: &str, time: Duration) -> Result<()> {
     let asked = (steps::resets_asked(lab), switched_on(lab));
     let dry = || host::typed(lab, node, "tandem lone-boot --dry-run");
     let told = |said: &Result<(i32, String)>| said.as_ref().is_ok_and(|said| said.0 == code && said.1.contains(words));
     let what = format!("'tandem lone-boot --dry-run' ends with {code} and says '{words}'");
     check::within(Duration::from_secs(60), &what, dry, told)??;
+    is_explained(lab, node, words)?;
     steps::stays_inert(lab, node, time.as_secs())?;
     check::must("it is told still", dry()?, |said| said.0 == code && said.1.contains(words))?;
     let quorum = host::said(lab, node, &["corosync-quorumtool", "-s"]);
     check::must("Corosync waits", quorum, |said| said.contains("Activity blocked"))?;
     check::must("no power is touched", (steps::resets_asked(lab), switched_on(lab)), |now| *now == asked).map(drop)
+}
+
+/// Checks that the last reason in the log of `tandem lone-boot` on `node` and a reason of `tandem explain` have `words`, and the
+/// command that an operator can type.
+fn is_explained(lab: &Lab, node: Node, words: &str) -> Result<()> {
+    let says = |line: &str| line.contains(words) && line.contains("'tandem confirm-recovery'");
+    let limit = Duration::from_secs(60);
+    let log = || {
+        let said = steps::said(lab, node, 0);
+        let is_reason = |line: &&str| line.contains("tandem-lone-boot") && line.contains("this node");
+        said.lines().rfind(is_reason).unwrap_or_default().to_owned()
+    };
+    check::within(limit, &format!("the log of 'tandem lone-boot' says '{words}'"), log, |line| says(line))?;
+    let explain = || host::said(lab, node, &["tandem", "explain"]);
+    let what = format!("'tandem explain' says '{words}'");
+    check::within(limit, &what, explain, |said| said.lines().any(says)).map(drop)
 }
 
 /// Boots `node` without its peer, and starts `tandem lone-boot` as systemd would.
