@@ -54,7 +54,7 @@ fn run(lab: &Lab, wish: Wish) -> Result<()> {
     allow(lab)?;
     lose_both(lab, &writers)?;
     let (kept, old) = (moved_aside(lab, LAST)?, moved_aside(lab, FIRST)?);
-    let asked = switched_on(lab);
+    let (asked, forced) = (switched_on(lab), forced_off(lab));
     let began = Instant::now();
     steps::on(lab, LAST, 3600)?;
     start_unit(lab, LAST)?;
@@ -64,6 +64,7 @@ fn run(lab: &Lab, wish: Wish) -> Result<()> {
     must("the sole voter serves", served_by, |node| *node == LAST)?;
     must("it serves in time", took, |took| *took <= WAIT + BESIDES)?;
     must("no BMC was asked to switch a machine on", switched_on(lab), |count| *count == asked)?;
+    must("one ForceOff at most is sent to its peer", forced_off(lab), |count| *count <= forced + 1)?;
     must("its peer is off", power::is_on(lab, FIRST), |is_on| !is_on)?;
     is_told(lab)?;
     steps::on(lab, FIRST, wish.boot_delay)?;
@@ -120,8 +121,19 @@ fn lose_both(lab: &Lab, writers: &Writers) -> Result<()> {
 
 /// Returns how often a BMC of this lab was requested to switch its machine on.
 fn switched_on(lab: &Lab) -> usize {
+    resets(lab, "", "On")
+}
+
+/// Returns how often the BMC of the node [`FIRST`] was requested to switch its machine off.
+fn forced_off(lab: &Lab) -> usize {
+    resets(lab, &format!("bmc-{FIRST}: "), "ForceOff")
+}
+
+/// Counts the requests for a reset of the type `kind` in those lines of the BMCs' log that contain `bmc`.
+fn resets(lab: &Lab, bmc: &str, kind: &str) -> usize {
     let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
-    log.lines().filter(|line| line.contains(": POST ") && line.contains("ComputerSystem.Reset On ")).count()
+    let reset = format!("ComputerSystem.Reset {kind} ");
+    log.lines().filter(|line| line.contains(bmc) && line.contains(": POST ") && line.contains(&reset)).count()
 }
 
 /// Returns the names of the directories of moved-aside etcd data on a node, which may be off.
