@@ -135,7 +135,10 @@ mod tests {
     use super::*;
     use crate::admin::report::golden;
     use crate::base::Fact;
-    use crate::decide::evidence::{BootState, Cause, Container, Etcd, HandOver, Leading, PeerAgent, PeerNode, Reach};
+    use crate::decide::evidence::{
+        BootState, Cause, Container, DataDir, Etcd, HandOver, History, Leading, LoneBoot as LoneBootFacts, PeerAgent,
+        PeerNode, Reach,
+    };
 
     /// Returns evidence in which node1 leads, node2 is the configured primary, and 18 s of the 60 s before a
     /// hand-over have passed.
@@ -176,6 +179,49 @@ mod tests {
         }
         let told = "is to lead         node2, the configured primary: leadership goes back to node2 later: node2 lacks 1000 entries";
         assert!(explain(lags).text().contains(told));
+    }
+
+    /// Returns evidence of a node that booted without its peer, with data that names two voters.
+    fn of_two_voters() -> Evidence {
+        let mut evidence = golden::recorded().evidence;
+        let voter = History {
+            cluster_id: 7,
+            member_id: 1,
+            last_term: 3,
+            last_index: 1000,
+            commit_index: 990,
+            voters: [1, 2].into(),
+            learners: [].into(),
+            has_left: false,
+            database_ahead: None,
+            damage: Vec::new(),
+        };
+        (evidence.disk, evidence.data_in_use) = (Fact::Known(DataDir::Present(voter)), Fact::Known(false));
+        if let Fact::Known(cib) = &mut evidence.cib {
+            (cib.peer_node, cib.peer_agent) = (PeerNode::NeverSeen, PeerAgent::NoHistory);
+        }
+        evidence
+    }
+
+    #[test]
+    fn it_names_the_rule_that_forbids_a_lone_boot() {
+        let evidence = of_two_voters();
+        let facts = LoneBootFacts {
+            is_wanted: true,
+            wait_s: 120,
+            quorum: Fact::Known(false),
+            waits_for_all: Fact::Known(true),
+            peer_was_seen: Fact::Known(false),
+            ..LoneBootFacts::default()
+        };
+        let asked = Evidence { lone_boot: Some(Box::new(facts)), ..evidence.clone() };
+        let plan = decide::decide(Request::LoneBoot, &asked, &Progress::default()).plan;
+        let because = plan.because.to_string();
+        assert!(because.starts_with("L2: ") && because.ends_with("'tandem confirm-recovery'"), "{because}");
+        let explanation = Explanation::new("etcd on node1".to_owned(), Request::Start, evidence);
+        let explanation = Explanation { lone_boot: Some(LoneBoot { plan, because: because.clone() }), ..explanation };
+        assert!(explanation.text().contains(&because));
+        golden::compare("explain-lone-boot", &explanation);
     }
 
     #[test]
