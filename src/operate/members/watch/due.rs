@@ -8,6 +8,9 @@ use super::owners::Owners;
 use crate::adapters::openshift::machines::{Machine, Machines};
 use crate::operate::members::look::MembersSeen;
 
+/// The options of the BMC without which a pair refuses a node of another name. The operator fills in the words in capitals.
+const FENCE: &str = " --fence ip=ADDRESS --fence username=USER --fence password_file=FILE";
+
 /// A proposal to replace a voter by a node that runs without a member, because the voter's Machine is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Due {
@@ -30,9 +33,10 @@ pub(super) fn due(machines: &Machines, seen: &MembersSeen, owners: &Owners<'_>) 
         machine.runs() && !machine.is_being_deleted() && owners.has_no_member(machine, &seen.membership)
     });
     let placed = free.filter_map(|machine| Some((machine.node()?, address(machine)?)));
-    // On OpenShift the new machine takes over the old one's name.
+    let fence = if seen.membership.is_pair { FENCE } else { "" };
     let command = |old: &str, new: &str, address: IpAddr| {
-        let new = if machines.has_operator { String::new() } else { format!(" --new {new}={address}") };
+        // On OpenShift the new machine takes over the old one's name, and with it the fence device.
+        let new = if machines.has_operator { String::new() } else { format!(" --new {new}={address}{fence}") };
         format!("tandem member replace {old}{new}")
     };
     old.zip(placed)

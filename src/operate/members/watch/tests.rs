@@ -224,3 +224,15 @@ fn next_to_an_operator_only_a_pairs_replacement_is_due() {
     let commands = |kept: Kept| kept.due.into_iter().map(|due| due.command).collect::<Vec<_>>();
     assert_eq!(commands(world.turn()), ["tandem member replace node2"]);
 }
+
+/// Asserts that the command for a pair names the BMC of a node that has another name, because the command is refused without it.
+#[test]
+fn a_pairs_replacement_names_the_new_machines_bmc() {
+    let mut world = World::new(Api::Cluster, false);
+    world.seen = pair();
+    world.fake_api.remove("/apis/cluster.x-k8s.io/v1beta1/namespaces/openshift-machine-api/machines/node3-machine");
+    world.fake_api.delete(Api::Cluster, "node2");
+    let fence = "--fence ip=ADDRESS --fence username=USER --fence password_file=FILE";
+    let command = format!("tandem member replace node2 --new node4=192.0.2.4 {fence}");
+    assert_eq!(world.turn().due, [Due { old: "node2".to_owned(), new: "node4".to_owned(), command }]);
+}
