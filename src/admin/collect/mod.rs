@@ -16,6 +16,7 @@ pub(super) use crate::operate::collect::status::PATH as KEPT;
 use crate::operate::collect::{machines, passwords, status};
 use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::operate::failure::Failure;
+use crate::operate::members::watch;
 use crate::operate::node::{must_be_root, no_cluster};
 use crate::os::logging;
 use crate::records::events::{Event, Repeat, append, make_directory};
@@ -132,7 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     let kept = done.noted(machines::keep(&seen.cluster, arguments.resource.as_deref()).map_err(|Failure(why)| why));
     let kept = kept.unwrap_or_default();
     done.problems.extend(kept.problems.iter().cloned());
-    for (event, repeat) in machines::events(&seen.cluster, &kept) {
+    for (event, repeat) in watch::events(seen.cluster.at, &kept) {
         done.noted(append(&places.events, event, repeat));
     }
     done.note = seen.cluster.configuration.is_absent().then(|| no_cluster().0);

@@ -1,6 +1,6 @@
 //! `tandem member watch`: keeps the hooks on the voters' Machines.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use crate::operate::failure::Failure;
 use crate::operate::members::watch::{self, Due, Kept, PATH};
 use crate::os::clock;
 use crate::os::output::complain;
+use crate::records::events::{self, own};
 
 const HELP: &str = "\
 Each 30 seconds, or once with --once, the command does this:
@@ -62,12 +63,15 @@ const PAUSE: Duration = Duration::from_secs(30);
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let target = arguments.source.target();
     if arguments.once {
-        return show(&watch::of_target(&target, &arguments.state)?, arguments.form);
+        let kept = watch::of_target(&target, &arguments.state)?;
+        record(Path::new(events::DIRECTORY), clock::wall_seconds(), &kept);
+        return show(&kept, arguments.form);
     }
     let (mut due, mut problems) = (Vec::new(), Vec::new());
     loop {
         match watch::of_target(&target, &arguments.state) {
             Ok(kept) => {
+                record(Path::new(events::DIRECTORY), clock::wall_seconds(), &kept);
                 if is_news(&kept, &due, &problems) {
                     show(&kept, arguments.form)?;
                 }
@@ -81,6 +85,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             }
         }
         clock::sleep(PAUSE);
+    }
+}
+
+/// Records the events of the run `kept` at the wall-clock time `at` in seconds. A machine without `/var/lib/pacemaker` records
+/// nothing, and the command prints all of it anyway.
+fn record(directory: &Path, at: u64, kept: &Kept) {
+    for told in watch::events(at, kept) {
+        own::tell(directory, Some(told));
     }
 }
 
@@ -136,6 +148,16 @@ mod tests {
         golden::compare("member-watch", &kept);
         golden::compare("member-watch-operator", &Kept { operator: true, ..Kept::default() });
         assert_eq!(Kept::default().text(), "nothing was left to do");
+    }
+
+    #[test]
+    fn a_turn_is_recorded_as_the_collector_records_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept { given_up: vec!["node2".to_owned()], due: vec![due("node3")], ..Kept::default() };
+        record(dir.path(), 1_000_000, &kept);
+        let text = std::fs::read_to_string(dir.path().join(events::FILES[0])).unwrap();
+        let reasons = [events::reason::HOOK_GIVEN_UP, events::reason::REPLACEMENT_DUE];
+        assert!(reasons.iter().all(|reason| text.contains(reason)) && text.lines().count() == 2, "{text}");
     }
 
     #[test]

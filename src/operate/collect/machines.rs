@@ -6,12 +6,9 @@ use crate::agent::resource::params;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health::view;
-use crate::operate::members::watch::{self, Due, Kept};
+use crate::operate::members::watch::{self, Kept};
 use crate::operate::node;
-use crate::records::events::{Event, Repeat, Type, reason};
 
-/// Time after which the collector reports a pending replacement of a Machine again, in milliseconds.
-const AGAIN: u64 = 24 * 60 * 60 * 1000;
 /// Period of the queries to OpenShift's API about Machines if `machine_hooks` is off, in seconds. The collector runs every 30 s. It
 /// queries only in the first [`SLOT`] seconds of each period, which is once or twice per period.
 const EVERY: u64 = 300;
@@ -38,31 +35,11 @@ fn is_due(cluster: &Cluster) -> Option<bool> {
     (leads && asks).then_some(writes)
 }
 
-/// Returns the events to record after [`keep`], each with the condition under which the event may repeat.
-pub fn events(cluster: &Cluster, kept: &Kept) -> Vec<(Event, Repeat<'static>)> {
-    let told = |reason: &str, node: &str, message: String, cause: String| {
-        Event::new(cluster.at * 1000, Type::Warning, reason, node, message, cause)
-    };
-    let given_up = kept.given_up.iter().map(|node| {
-        let cause = format!("{} {node} {}", reason::HOOK_GIVEN_UP, cluster.at);
-        (told(reason::HOOK_GIVEN_UP, node, Kept::gave_up(node), cause), Repeat::Never)
-    });
-    let due = kept.due.iter().map(|due| {
-        let Due { old, new, command } = due;
-        let event =
-            told(reason::REPLACEMENT_DUE, old, due.sentence(), format!("{} {old} {new}", reason::REPLACEMENT_DUE));
-        let details = [("old", old.clone()), ("new", new.clone()), ("command", command.clone())];
-        (event.with_details(details), Repeat::Until { ends: &[], within: AGAIN })
-    });
-    given_up.chain(due).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::Fact;
     use crate::operate::health::samples;
-    use crate::records::events::append;
 
     fn with(parameters: &[(&str, &str)], here: &str) -> Cluster {
         let mut cluster = Cluster { here: here.to_owned(), at: 10 * EVERY, ..samples::read("healthy") };
@@ -93,28 +70,5 @@ mod tests {
             is_due(&Cluster { at: cluster.at + 60, ..cluster })
         };
         assert_eq!((later("yes"), later("no")), (Some(true), None), "without hooks the API is asked each five minutes");
-    }
-
-    #[test]
-    fn a_replacement_that_stays_due_is_told_once_a_day() {
-        let command = "tandem member replace node2 --new node4=192.0.2.4".to_owned();
-        let due = vec![Due { old: "node2".to_owned(), new: "node4".to_owned(), command: command.clone() }];
-        let kept = Kept { due, given_up: vec!["node1".to_owned()], ..Kept::default() };
-        let dir = tempfile::tempdir().unwrap();
-        let told = |at: u64| -> Vec<(String, bool)> {
-            let events = events(&Cluster { at, ..samples::read("healthy") }, &kept);
-            let append =
-                |(event, repeat): (Event, Repeat<'_>)| (event.reason.clone(), append(dir.path(), event, repeat));
-            events.into_iter().map(append).map(|(reason, told)| (reason, told.unwrap())).collect()
-        };
-        let (gave_up, due) =
-            (|told| ("MachineHookGivenUp".to_owned(), told), |told| ("MemberReplacementDue".to_owned(), told));
-        let day = 24 * 60 * 60;
-        assert_eq!(told(1_000_000), [gave_up(true), due(true)]);
-        assert_eq!(told(1_000_030), [gave_up(true), due(false)]);
-        assert_eq!(told(1_000_030 + day), [gave_up(true), due(true)]);
-        let event = &events(&samples::read("healthy"), &kept)[1].0;
-        assert!(event.message.ends_with(&format!("type '{command}'")), "{}", event.message);
-        assert_eq!((event.node.as_str(), &event.details["command"]), ("node2", &command));
     }
 }

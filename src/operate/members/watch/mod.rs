@@ -6,12 +6,14 @@ mod memory;
 mod owners;
 #[cfg(test)]
 mod tests;
+mod told;
 mod turn;
 
 use std::path::Path;
 
 pub use self::due::Due;
 pub use self::memory::PATH;
+pub use self::told::events;
 pub use self::turn::Kept;
 use super::look;
 use super::source::{Source, Target};
