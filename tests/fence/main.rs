@@ -21,6 +21,8 @@ mod patience;
 mod power;
 mod power_on;
 mod race;
+#[path = "../support/secrets_api.rs"]
+mod secrets_api;
 mod systems;
 #[path = "../support/tree.rs"]
 mod tree;

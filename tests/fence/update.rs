@@ -20,6 +20,7 @@ use crate::bmc::agent::{Call, Output, finish};
 use crate::bmc::model::error_body;
 use crate::bmc::{Fault, Misbehaviour, Server, System, World, at_once};
 use crate::executable::script;
+use crate::secrets_api::{self, fencing_secret};
 
 const OLD: &str = "s3cret-pass";
 const NEW: &str = "n3w \"s3cret\" <&>";
@@ -208,6 +209,22 @@ impl Node {
         node
     }
 
+    /// Adds an etcd resource to the node's CIB, with the kubeconfig of a stand-in for OpenShift's API. The Secret of node2
+    /// there has the present address of the BMC and `password`.
+    fn with_secret(self, server: &Server, password: &str) -> Self {
+        let kubeconfig = self.directory.path().join("kubeconfig");
+        let host = format!("{}:{}", server.address, server.port);
+        secrets_api::start([fencing_secret("node2", &host, password)], &kubeconfig);
+        let (here, kubeconfig) = (nix::unistd::gethostname().unwrap().into_string().unwrap(), kubeconfig.display());
+        let etcd = format!(
+            "<primitive id=\"etcd\" class=\"ocf\" provider=\"heartbeat\" type=\"podman-etcd\"><instance_attributes id=\"e\">\
+             <nvpair id=\"e1\" name=\"node_ip_map\" value=\"{here}:192.0.2.1;node2:192.0.2.2\"/>\
+             <nvpair id=\"e2\" name=\"kubeconfig\" value=\"{kubeconfig}\"/></instance_attributes></primitive></resources>"
+        );
+        std::fs::write(self.cib(), self.cib_text().replace("</resources>", &etcd)).unwrap();
+        self
+    }
+
     fn cib(&self) -> PathBuf {
         self.directory.path().join("cib.xml")
     }
@@ -271,6 +288,31 @@ fn a_password_that_the_bmc_has_already_takes_the_place_of_the_old_one() {
     assert!(said["next"].to_string().contains("type on node2: tandem fencing update node2"), "{said}");
     assert_eq!(node.lines(), [NEW]);
     node.monitor(&server).succeeds("");
+}
+
+#[test]
+fn a_password_in_openshifts_secret_is_taken_over_if_the_bmc_accepts_it() {
+    let server = Server::with_world(World { password: NEW.as_bytes().to_vec(), ..World::that_locks() });
+    let node = Node::new(&server, false).with_secret(&server, NEW);
+    let output = node.update(&["node2", "--from-secret"], "");
+    assert_eq!(output.code, 3, "the other node's copy is old: {output:?}");
+    assert_eq!((word(&report(&output), "secret"), node.lines()), (&true.into(), vec![NEW.to_owned()]));
+    node.monitor(&server).succeeds("");
+    let again = node.update(&["node2", "--from-secret"], "");
+    assert!(again.code == 0 && again.stdout.contains("nothing was changed"), "{again:?}");
+}
+
+#[test]
+fn a_password_in_openshifts_secret_that_the_bmc_refuses_changes_nothing() {
+    let server = Server::with_world(World::that_locks());
+    let node = Node::new(&server, false).with_secret(&server, NEW);
+    let before = node.cib_text();
+    let output = node.update(&["node2", "--from-secret"], "");
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert!(output.stderr.contains("nothing was changed: unable to log in"), "{output:?}");
+    assert_eq!((node.lines(), node.cib_text()), (vec![OLD.to_owned()], before));
+    node.monitor(&server).succeeds("");
+    assert!(!server.world().is_locked());
 }
 
 /// Asserts that `tandem fencing update` waits for a slow `cibadmin`. On a slow machine each query of the CIB takes

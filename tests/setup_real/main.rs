@@ -12,6 +12,8 @@ mod from_blank;
 mod namespaces;
 mod of_the_api;
 mod repairs;
+#[path = "../support/secrets_api.rs"]
+mod secrets_api;
 #[path = "../support/setup/variants.rs"]
 mod variants;
 mod workshop;

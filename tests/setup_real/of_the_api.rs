@@ -1,17 +1,14 @@
 //! OpenShift: the answers of a fake of its API, and the resulting description.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tandem::operate::setup::description::Clone;
 use tandem::operate::setup::openshift;
 
 use crate::from_blank::must_be_what_the_operator_makes;
 use crate::namespaces::program;
+use crate::secrets_api::{self, fencing_secret};
 use crate::variants::{all, pairs};
 use crate::workshop::in_namespaces;
 
@@ -20,49 +17,12 @@ const ROOM: &str = "/run/setup";
 /// Starts a stand-in for the Kubernetes API with these jobs, and with a Secret for each node. Returns the path of a
 /// kubeconfig for it.
 fn api(name: &str, jobs: &[&str]) -> PathBuf {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let server = format!("http://{}", listener.local_addr().unwrap());
     let items: Vec<Value> = jobs.iter().map(|job| json!({ "metadata": { "name": job } })).collect();
-    let jobs = json!({ "items": items }).to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let lines: Vec<String> =
-                BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
-            let asked = lines[0].split(' ').nth(1).unwrap_or_default();
-            let secret = asked.strip_prefix("/api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-node");
-            let (status, body) = match (asked, secret) {
-                ("/apis/batch/v1/namespaces/openshift-etcd/jobs", _) => ("200 OK", jobs.clone()),
-                (_, Some(number)) => ("200 OK", secret_of(number)),
-                _ => ("404 Not Found", String::new()),
-            };
-            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-            let _ = (&stream).write_all(format!("{head}{body}").as_bytes());
-        }
-    });
-    kubeconfig(name, &server)
-}
-
-/// Returns the JSON of the Secret that the API has for the BMC of the node with this number.
-fn secret_of(number: &str) -> String {
-    let encode = |text: &str| STANDARD.encode(text);
-    json!({ "data": {
-        "address": encode(&format!("redfish+https://10.98.0.10{number}/redfish/v1/Systems/1")),
-        "username": encode("admin"),
-        "password": encode("hunter2"),
-        "certificateVerification": encode("Enabled"),
-    } })
-    .to_string()
-}
-
-fn kubeconfig(name: &str, server: &str) -> PathBuf {
+    let jobs = ("/apis/batch/v1/namespaces/openshift-etcd/jobs".to_owned(), json!({ "items": items }));
+    let secrets =
+        [1, 2].map(|number| fencing_secret(&format!("node{number}"), &format!("10.98.0.10{number}"), "hunter2"));
     let path = Path::new(ROOM).join(format!("{name}.kubeconfig"));
-    let text = json!({
-        "current-context": "x",
-        "clusters": [{ "name": "c", "cluster": { "server": server } }],
-        "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
-        "users": [{ "name": "u", "user": { "token": "t" } }],
-    });
-    std::fs::write(&path, text.to_string()).unwrap();
+    secrets_api::start(std::iter::once(jobs).chain(secrets), &path);
     path
 }
 
