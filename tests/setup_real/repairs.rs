@@ -69,6 +69,7 @@ const OF_CERTIFICATES: &[Change] = &[
         "pcs resource update etcd etcd_settings=heartbeat-interval=100",
         &[("etcd: etcd_settings", "heartbeat-interval=100", "heartbeat-interval=200;election-timeout=2000")],
     ),
+    ("pcs resource update etcd lone_boot=never", &[("etcd: lone_boot", "never", "sole_voter")]),
 ];
 
 const OF_OPENSHIFT: &[Change] = &[

@@ -104,6 +104,7 @@ pub(crate) fn all() -> Vec<Variant> {
     certificates.description.certificates =
         Certificates::Given { ca: pem("ca.pem"), cert: pem("node.pem"), key: pem("node.key") };
     certificates.description.primary = Some("node1".to_owned());
+    certificates.description.lone_boot = true;
     certificates.description.etcd.data_dir = PathBuf::from("/srv/etcd");
     certificates.description.etcd.settings = pairs(&[("heartbeat-interval", "200"), ("election-timeout", "2000")]);
 
