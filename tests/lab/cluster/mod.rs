@@ -5,6 +5,7 @@ pub mod alert;
 pub mod asked;
 pub mod collector;
 pub mod etcd;
+pub mod lone_boot;
 pub mod openshift;
 pub mod pacemaker;
 pub mod pcs;

@@ -32,6 +32,9 @@ pub fn run(node: Node) -> Result<()> {
         .spawn()?;
     syslog::say(node, "boot", "pacemaker is started");
     watch(node, "pacemakerd", pacemaker);
+    if let Some(lone_boot) = crate::cluster::lone_boot::at_boot()? {
+        watch(node, "tandem lone-boot", lone_boot);
+    }
     crate::cluster::sidecar::run(node);
     loop {
         std::thread::park();

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::{FIRST, LAST, NEVER, WAIT, allow, forbid, lose_both, start_unit, switched_on, units_end};
+use super::{FIRST, LAST, NEVER, lose_both, switched_on};
 use crate::cluster::etcd;
+use crate::cluster::lone_boot::{self, WAIT};
 use crate::cluster::up::Wish;
 use crate::host;
 use crate::host::bmc;
@@ -30,7 +31,7 @@ const NOT_KNOWN: i32 = 1;
 
 pub fn daily(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
-    allow(lab)?;
+    lone_boot::allow(lab)?;
     two_voters(lab, wish, SHORT)?;
     crate::scenarios::ends_well(lab, &mut writers)?;
     let mut writers = crate::scenarios::writing(lab)?;
@@ -38,7 +39,7 @@ pub fn daily(lab: &Lab, wish: Wish) -> Result<()> {
     peer_not_proven_off(lab, SHORT)?;
     returns(lab, wish)?;
     crate::scenarios::ends_well(lab, &mut writers)?;
-    forbid(lab)
+    lone_boot::forbid(lab)
 }
 
 pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
@@ -56,7 +57,7 @@ pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
             bmc::set_mode(lab, FIRST, "ok")
         }),
     ];
-    allow(lab)?;
+    lone_boot::allow(lab)?;
     for (name, case) in cases {
         println!("   {name}");
         let mut writers = crate::scenarios::writing(lab)?;
@@ -66,7 +67,7 @@ pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
     }
     two_voters(lab, wish, LONG)?;
     crate::cluster::redundant::wait(lab)?;
-    forbid(lab)
+    lone_boot::forbid(lab)
 }
 
 /// Checks for the duration `time` that `node` stays inert: no etcd runs there, Corosync waits, and no power is
@@ -102,10 +103,9 @@ fn is_explained(lab: &Lab, node: Node, words: &str) -> Result<()> {
     check::within(limit, &what, explain, |said| said.lines().any(says)).map(drop)
 }
 
-/// Boots `node` without its peer, and starts `tandem lone-boot` as systemd would.
+/// Boots `node` without its peer. The boot starts `tandem lone-boot`.
 fn boots_alone(lab: &Lab, node: Node) -> Result<()> {
     steps::on(lab, node, 3600)?;
-    start_unit(lab, node)?;
     steps::wait_pacemaker(lab, node)
 }
 
@@ -115,11 +115,10 @@ fn returns(lab: &Lab, wish: Wish) -> Result<()> {
     for node in [FIRST, LAST] {
         if host::running(lab, node).is_none() {
             steps::on(lab, node, wish.boot_delay)?;
-            start_unit(lab, node)?;
         }
     }
     etcd::wait_two_voters(lab, Duration::from_secs(240))?;
-    units_end(lab)
+    lone_boot::ends(lab)
 }
 
 fn two_voters(lab: &Lab, wish: Wish, time: Duration) -> Result<()> {
@@ -175,7 +174,6 @@ fn departed(lab: &Lab, wish: Wish, _: &Writers) -> Result<()> {
     stays_inert(lab, LAST, WOULD_NOT, "L2: this node does not boot alone, because this member left", LONG)?;
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     steps::on(lab, FIRST, wish.boot_delay)?;
-    start_unit(lab, FIRST)?;
     crate::cluster::up::wait_online(lab)?;
     steps::standby(lab, LAST, false)
 }
