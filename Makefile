@@ -26,6 +26,8 @@ LAB_NAME ?=
 N ?= 50
 SEED ?=
 KIND ?=
+# Anything, to let a node there that boots without its peer serve if it was the sole voter.
+LONE_BOOT ?=
 # How often the bench of the agents strikes each blow.
 RUNS ?= 5
 # Corosync's token there, in milliseconds; the lab's own (3000) if empty.
@@ -45,7 +47,7 @@ LAB = $(CARGO) test --quiet --test lab -- $(if $(LAB_NAME),--name $(LAB_NAME))
 LAB_WITH_DEB = TANDEM_DEB="$$(echo $(CURDIR)/target/packages/tandem-common_*.deb $(CURDIR)/target/packages/tandem_*.deb \
 	$(CURDIR)/target/packages/tandem-fencing_*.deb)" $(LAB)
 # How many power cuts, from which seed on, of which kind.
-SERIES = --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
+SERIES = --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(if $(LONE_BOOT),--lone-boot)
 LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(RELEASE),--release $(RELEASE)) $(if $(filter restart,$(RECOVERY)),--restart)
 # The file in which a run of the lab replaces its rows: RESULTS=tests/lab/RESULTS.md.
 RESULTS ?=
@@ -59,7 +61,8 @@ help: ## this list
 	@echo '             RECOVERY=standin|restart (lab), RELEASE=12|13 (lab), DATA=megabytes, TOKEN=milliseconds (bench-agent)'
 	@echo '             JOBS=3 (lab: how many labs side by side), LAB_NAME=tandem, N=50, SEED=number, AGENT=tandem|shell,'
 	@echo '             KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost|shutdown-parted|'
-	@echo '             pacemaker-killed|agent-killed|disk-put-back|disk-copied|not-mounted (power-cuts)'
+	@echo '             pacemaker-killed|agent-killed|disk-put-back|disk-copied|not-mounted (power-cuts),'
+	@echo '             LONE_BOOT=1 (power-cuts: lone_boot=sole_voter)'
 
 .PHONY: demo
 demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)
@@ -86,6 +89,7 @@ nightly: test real-nightly sim-deep sim-page lab-nightly fencing-nightly rpm-ven
 	$(MAKE) power-cuts ETCD=3.4 N=8 KIND=disk-put-back
 	$(MAKE) power-cuts ETCD=3.5 N=6 KIND=disk-copied
 	$(MAKE) power-cuts ETCD=3.4 N=6 KIND=not-mounted
+	$(MAKE) power-cuts N=10 KIND=both-cut LONE_BOOT=1
 
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
 APART = --test sim_page --test lab --test data_dir_real --test fence_real --test setup_real --test monitoring --test packages

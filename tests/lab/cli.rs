@@ -54,8 +54,9 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
                               scenarios; those of every day if none is named, all of them with --nightly; --jobs 3
                               runs three labs side by side; --results FILE replaces their rows in the table of results
   cargo lab list [--long]     the scenarios; with --long also when, where and from which state each runs
-  cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND] [--results FILE]
-                              N power cuts at random moments; fails if an acknowledged write is lost
+  cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND] [--lone-boot] [--results FILE]
+                              N power cuts at random moments; fails if an acknowledged write is lost; with --lone-boot
+                              a node that boots without its peer serves if it was the sole voter
   cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--data MB] [--token MILLISECONDS]
                         [--race] [--only power-cut|node-hung|etcd-killed|graceful-stop|image|both-cut]
                               the shell agent and Tandem's two ways of a recovery side by side, over a database of so many
@@ -315,6 +316,7 @@ fn series(words: &mut Vec<String>) -> Result<Series> {
         runs: number("--runs", &runs)?.max(1),
         seed: seed.map(|seed| number("--seed", &seed)).transpose()?,
         kind: take_option(words, "--kind")?.map(|kind| Kind::parse(&kind)).transpose()?,
+        lone_boot: take_flag(words, "--lone-boot"),
     })
 }
 

@@ -13,6 +13,7 @@ mod unclean;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::cluster::lone_boot;
 use crate::cluster::teardown;
 use crate::cluster::up::{self, Wish};
 use crate::host;
@@ -36,6 +37,8 @@ pub struct Series {
     pub seed: Option<u64>,
     /// The only kind of runs in the series. `None` draws the kind of each run.
     pub kind: Option<Kind>,
+    /// True if a node that boots without its peer may serve (`lone_boot=sole_voter`).
+    pub lone_boot: bool,
 }
 
 /// The result of a run that came to its end.
@@ -71,6 +74,9 @@ pub fn run(lab: &Lab, wish: Wish, series: Series, results: Option<&Path>) -> Res
     if wish.hosts == host::Kind::Vm {
         series.kind.map_or(Ok(()), Kind::check_for_vms)?;
     }
+    if series.lone_boot && wish.agent != Agent::Tandem {
+        return Err("--lone-boot is for Tandem's agent: leave --agent out".into());
+    }
     teardown::make_room(lab)?;
     let first = series.seed.unwrap_or_else(|| state::since_epoch().as_secs());
     let (last, etcd, agent) = (first + series.runs - 1, wish.etcd.number(), wish.agent.word());
@@ -84,7 +90,7 @@ pub fn run(lab: &Lab, wish: Wish, series: Series, results: Option<&Path>) -> Res
         };
         println!("run {:>3}  seed {}  {}: {}", number + 1, draw.seed, draw.kind.name(), draw.words());
         let began = Instant::now();
-        let outcome = one(lab, wish, &draw);
+        let outcome = one(lab, wish, series.lone_boot, &draw);
         interrupt::check()?;
         let outcome = outcome.unwrap_or_else(|error| Outcome { wrong: Some(error.to_string()), ..Outcome::default() });
         println!("         {} ({:.0} s)", summary::line(&outcome), began.elapsed().as_secs_f64());
@@ -102,8 +108,9 @@ pub fn run(lab: &Lab, wish: Wish, series: Series, results: Option<&Path>) -> Res
     summary.print();
     if let Some(path) = results {
         let kind = series.kind.map(|kind| format!(" --kind {}", kind.name())).unwrap_or_default();
+        let lone_boot = if series.lone_boot { " --lone-boot" } else { "" };
         let row = Row {
-            run: format!("power-cuts --runs {} --seed {first}{kind}", series.runs),
+            run: format!("power-cuts --runs {} --seed {first}{kind}{lone_boot}", series.runs),
             hosts: results::hosts(wish),
             day: results::today(),
             result: summary.result(),
@@ -117,9 +124,12 @@ pub fn run(lab: &Lab, wish: Wish, series: Series, results: Option<&Path>) -> Res
     summary.verdict()
 }
 
-fn one(lab: &Lab, wish: Wish, draw: &Draw) -> Result<Outcome> {
+fn one(lab: &Lab, wish: Wish, is_lone_boot_allowed: bool, draw: &Draw) -> Result<Outcome> {
     if !lab.exists() {
         up::up(lab, wish)?;
+        if is_lone_boot_allowed {
+            lone_boot::allow(lab)?;
+        }
     }
     lab.event(&format!("seed {}: {}", draw.seed, draw.words()));
     lab.set("boot-delay", &draw.boot_delay.to_string())?;

@@ -7,6 +7,7 @@ use super::draw::{Back, Blow, Draw, Role};
 use super::slow;
 use crate::cluster;
 use crate::cluster::etcd;
+use crate::cluster::lone_boot;
 use crate::cluster::redundant;
 use crate::host;
 use crate::host::bmc;
@@ -161,7 +162,11 @@ impl Scene<'_> {
             }
             Back::OneThenTheOther(role) => {
                 self.lab.set("boot-delay", "0")?;
-                self.on_alone(self.node(role))?;
+                if lone_boot::is_allowed(self.lab) {
+                    self.on_for_a_lone_boot(self.node(role))?;
+                } else {
+                    self.on_alone(self.node(role))?;
+                }
                 self.on(role.other())
             }
             Back::OneByConfirmation(role) => {
@@ -191,6 +196,31 @@ impl Scene<'_> {
 
     fn took_writes(&self, (from, to): Window) -> bool {
         self.writers.first_after(from).is_some_and(|ack| ack.ended < to)
+    }
+
+    /// Boots a node without its peer, and gives it the time of a lone boot. It serves if it was the sole voter, and otherwise
+    /// does nothing. Whether it was right to serve, the end of the run shows: nothing may be lost, and both must vote.
+    fn on_for_a_lone_boot(&self, node: Node) -> Result<()> {
+        power::on(self.lab, node)?;
+        let until = self.writers.now() + sh::patience(lone_boot::WAIT + lone_boot::BESIDES);
+        while self.writers.now() < until {
+            if etcd::view(self.lab, node).is_ok_and(|view| view.reads) {
+                self.lab.event(&format!("{node} has booted alone and serves"));
+                // So that its history has writes that its peer lacks.
+                return self.takes_a_write(node);
+            }
+            crate::interrupt::check()?;
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        self.lab.event(&format!("{node} has booted alone and does not serve"));
+        Ok(())
+    }
+
+    fn takes_a_write(&self, node: Node) -> Result<()> {
+        let from = self.writers.now();
+        let what = format!("a write on {node}, which booted alone");
+        sh::wait_for(&what, Duration::from_secs(60), Duration::from_millis(50), || self.writers.first_after(from))
+            .map(drop)
     }
 
     /// Checks that a node does not serve when it boots without its peer after both were cut. Its peer may have more
