@@ -26,7 +26,8 @@ const LOOKS_LEFT: u32 = 2;
 /// Result of an action.
 pub(super) struct Ended {
     pub answered: Answered,
-    /// True if the action's first observation found an etcd that votes and has a leader, and the action changed nothing.
+    /// True if the action's first observation found an etcd that votes and has a leader, and the action changed nothing. False while the
+    /// peer may soon hand leadership to this node, because the next monitor then has to observe etcd.
     pub all_well: bool,
 }
 
@@ -38,7 +39,7 @@ pub(super) fn run(context: &Context, request: Request) -> Ended {
     let watch = Watch::new(context, request);
     let mut rounds = Rounds { context, request, progress: Progress::default(), failures: 0, watch };
     let first = rounds.look_and_decide();
-    let all_well = finds_all_well(&first.decision.plan);
+    let all_well = finds_all_well(&first.evidence, &first.decision.plan);
     let mut answered = rounds.carry_out(first);
     loop {
         if let Some(answered) = answered {
@@ -48,10 +49,13 @@ pub(super) fn run(context: &Context, request: Request) -> Ended {
     }
 }
 
-fn finds_all_well(plan: &Plan) -> bool {
+fn finds_all_well(evidence: &Evidence, plan: &Plan) -> bool {
     let votes =
         matches!(plan.because, Reason::Running(Health::VoterOfTwo | Health::VoterAmong { .. } | Health::SoleVoter));
-    votes && plan.effects.is_empty() && matches!(plan.next, Next::Exit(_))
+    votes
+        && !decide::may_be_handed_leadership(evidence)
+        && plan.effects.is_empty()
+        && matches!(plan.next, Next::Exit(_))
 }
 
 struct Rounds<'a> {
@@ -219,8 +223,9 @@ fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
 mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
+    use crate::base::Fact;
     use crate::decide::Effect;
-    use crate::decide::evidence::{Moment, Notify, Operation};
+    use crate::decide::evidence::{Etcd, Leading, Moment, Notify, Operation};
     use crate::decide::reason::{Refusal, Rule};
     use crate::records::decision_log;
     use crate::records::events::{read, reason};
@@ -252,15 +257,20 @@ mod tests {
         assert_eq!(after(Request::Monitor, Reason::Running(Health::SoleVoter)), 0);
     }
 
+    fn recorded() -> decision_log::Entry {
+        serde_json::from_str(include_str!("../../tests/data/fixtures/decisions/one.jsonl")).unwrap()
+    }
+
     #[test]
     fn all_is_well_where_etcd_votes_with_a_leader_and_nothing_is_to_be_changed() {
+        let evidence = recorded().evidence;
         let running = |health| Plan::exit(Vec::new(), Exit::Success, Reason::Running(health));
         let peer = "node2".to_owned();
         assert!(
             [Health::VoterOfTwo, Health::SoleVoter, Health::VoterAmong { voters: 3 }]
                 .map(running)
                 .iter()
-                .all(finds_all_well)
+                .all(|plan| finds_all_well(&evidence, plan))
         );
         let others = [
             running(Health::Learner),
@@ -272,7 +282,19 @@ mod tests {
             Plan::exit(vec![Effect::RestoreRecord], Exit::Success, Reason::Running(Health::VoterOfTwo)),
             Plan::then_look(Vec::new(), 1, Progress::default(), Reason::Running(Health::VoterOfTwo)),
         ];
-        assert!(!others.iter().any(finds_all_well));
+        assert!(!others.iter().any(|plan| finds_all_well(&evidence, plan)));
+    }
+
+    /// Asserts that a monitor of the configured primary observes etcd while the peer leads, so that `etcd_leader` follows a hand-over.
+    #[test]
+    fn all_is_not_well_while_the_peer_is_to_hand_leadership_over() {
+        let plan = Plan::exit(Vec::new(), Exit::Success, Reason::Running(Health::VoterOfTwo));
+        let mut evidence = recorded().evidence;
+        evidence.own_etcd = Fact::Known(Etcd::of_test(1, Some(2), &[1, 2], &[]));
+        assert!(finds_all_well(&evidence, &plan));
+        let primary = Some(evidence.me.name.clone());
+        evidence.leading = Some(Box::new(Leading { primary, failback: true, ..Leading::default() }));
+        assert!(!finds_all_well(&evidence, &plan));
     }
 
     /// Asserts that the agent answers an irrelevant notification without an observation. After fencing, a promotable clone gets two
@@ -299,8 +321,7 @@ mod tests {
     /// write to that file.
     #[test]
     fn a_round_with_news_ends_as_it_should_behind_any_line_of_the_events() {
-        let text = include_str!("../../tests/data/fixtures/decisions/one.jsonl");
-        let recorded: decision_log::Entry = serde_json::from_str(text).unwrap();
+        let recorded = recorded();
         let numbers = [u64::MAX, u64::MAX - 1, 1 << 53, (1 << 53) - 1, 0];
         for name in numbers.iter().flat_map(|number| ["events.jsonl", "events.jsonl.1"].map(|name| (name, number))) {
             let (name, number) = name;

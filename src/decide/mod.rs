@@ -26,7 +26,7 @@ pub use plan::{
     DeadVote, Decision, Effect, Exit, Next, Notice, OnFailure, Phase, Plan, Progress, Request, RunMode, Via,
 };
 pub use reason::Reason;
-pub use running::hand_over::{Outlook, TRIES as TRIES_OF_A_HAND_OVER, outlook};
+pub use running::hand_over::{Outlook, TRIES as TRIES_OF_A_HAND_OVER, may_be_handed_leadership, outlook};
 pub use running::notify::is_heeded;
 pub use running::partition::{Yielding, yielding};
 

@@ -57,6 +57,16 @@ pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     Some(counts.unwrap_or(HandOver { cause, since_s: leading.boot_s, tries: 0 }))
 }
 
+/// Returns whether the peer's agent may soon hand leadership to this node. The monitors of this node then observe etcd each time,
+/// so that its node attribute `etcd_leader` follows the hand-over with the next monitor.
+pub fn may_be_handed_leadership(evidence: &Evidence) -> bool {
+    let follows = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some() && !etcd.leads());
+    let gets_it_back = |leading: &Leading| leading.failback && leading.primary.as_ref() == Some(&evidence.me.name);
+    let peer_is_cut_off = |reach: &Reach| reach.own == Fact::Known(true) && reach.peer == Fact::Known(false);
+    let is_reached = evidence.cib.known().and_then(|cib| cib.reach.as_deref()).is_some_and(peer_is_cut_off);
+    follows && (is_reached || evidence.leading.as_deref().is_some_and(gets_it_back))
+}
+
 /// Returns why leadership is to leave this node: the peer is the configured primary, or users cannot reach this node. Obstacles
 /// to the hand-over do not matter here.
 fn cause(evidence: &Evidence, etcd: &Etcd) -> Option<Cause> {

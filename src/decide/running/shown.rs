@@ -17,7 +17,7 @@ pub(in crate::decide) fn with(plan: Plan, request: Request, evidence: &Evidence)
         return plan;
     }
     let wait = fence_wait_as_seen(request, evidence, &plan);
-    let leader = leader_as_seen(request, evidence).filter(|_| succeeds);
+    let leader = leader_as_seen(request, evidence, &plan).filter(|_| succeeds);
     let mut effects = plan.effects;
     // The fence agent waits before the learner runs. An effect that fails ends the round, so all others come first.
     let runs = |effect: &Effect| matches!(effect, Effect::RunContainer(_));
@@ -27,9 +27,11 @@ pub(in crate::decide) fn with(plan: Plan, request: Request, evidence: &Evidence)
     Plan { effects, ..plan }
 }
 
-fn leader_as_seen(request: Request, evidence: &Evidence) -> Option<Effect> {
+fn leader_as_seen(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Effect> {
     let shown = evidence.cib.known()?.own_shown?.leads;
-    let leads = leads(request, evidence);
+    // etcd answers a hand-over once the other member leads. An attempt that fails ends the plan before this effect.
+    let hands_over = plan.effects.iter().any(|effect| matches!(effect, Effect::MoveLeader { .. }));
+    let leads = leads(request, evidence).map(|leads| leads && !hands_over);
     (leads != shown).then_some(Effect::ShowLeader(leads))
 }
 

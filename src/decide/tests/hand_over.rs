@@ -5,7 +5,7 @@ use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Next, OnFailure, Plan, Progress, Request};
 use crate::decide::reason::{Held, Reason, ReasonStep, Wait};
-use crate::decide::{Outlook, outlook};
+use crate::decide::{Outlook, may_be_handed_leadership, outlook};
 
 const DELAY_S: u64 = 60;
 
@@ -225,6 +225,52 @@ fn a_try_counts_before_it_is_made_and_the_third_is_the_last_one() {
     // What stood in the way once ends that, too.
     let once = peer(rests, |peer| peer.index = 0);
     assert_eq!(remembered(&first(Request::Monitor, &once)), Some(None));
+}
+
+/// Asserts that the old leader shows its change in the action that hands over, and after the hand-over, because an effect that fails
+/// ends the plan.
+#[test]
+fn the_old_leader_shows_at_once_that_it_leads_no_longer() {
+    let effects = |leads| {
+        let shown = ShownRole { leads, ..ShownRole::default() };
+        second(&ready().cib_with(|cib| cib.own_shown = Some(shown))).effects
+    };
+    for before in [Some(true), None] {
+        let found = effects(before);
+        assert!(
+            matches!(found[..], [Effect::Remember(_), Effect::MoveLeader { .. }, Effect::ShowLeader(Some(false))]),
+            "{found:?}"
+        );
+    }
+    assert!(matches!(effects(Some(false))[..], [Effect::Remember(_), Effect::MoveLeader { .. }]));
+}
+
+/// Asserts that the node that leadership is to move to observes its etcd in each monitor, and that no other node does.
+#[test]
+fn a_node_expects_leadership_while_it_follows_as_the_primary_or_as_the_one_that_users_reach() {
+    let of = |primary: Option<&str>, failback, leader: Option<u64>, reach: Option<(bool, bool)>| {
+        let leading = Leading { primary: primary.map(str::to_owned), failback, ..leading(None) };
+        let evidence = own(healthy(), |own| own.leader = leader);
+        let reach = reach.map(|(own, peer)| Box::new(Reach { own: Fact::Known(own), peer: Fact::Known(peer) }));
+        may_be_handed_leadership(
+            &Evidence { leading: Some(Box::new(leading)), ..evidence }.cib_with(|cib| cib.reach = reach),
+        )
+    };
+    assert!(of(Some("node1"), true, Some(PEER), None));
+    assert!(of(None, false, Some(PEER), Some((true, false))));
+    assert!(of(Some("node2"), true, Some(PEER), Some((true, false))));
+    for (primary, failback, leader, reach) in [
+        (Some("node1"), true, Some(ME), None),
+        (Some("node1"), true, None, None),
+        (Some("node1"), false, Some(PEER), None),
+        (Some("node2"), true, Some(PEER), None),
+        (None, false, Some(PEER), Some((true, true))),
+        (None, false, Some(PEER), Some((false, false))),
+        (None, false, Some(ME), Some((true, false))),
+    ] {
+        assert!(!of(primary, failback, leader, reach), "{primary:?} {failback} {leader:?} {reach:?}");
+    }
+    assert!(!may_be_handed_leadership(&Evidence { leading: None, ..own(healthy(), |own| own.leader = Some(PEER)) }));
 }
 
 /// Asserts rule F6: if a hand-over fails, etcd keeps its leader, and the monitor succeeds.
