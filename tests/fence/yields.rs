@@ -1,6 +1,5 @@
 //! The agent of a node without a vote waits before it switches the other node off, as an attribute of its node
 //! requests. A program that replaces Pacemaker's one answers for the attribute manager. Needs root.
-//! Pacemaker's answers for the attribute manager. Needs root.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
