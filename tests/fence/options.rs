@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
 use crate::bmc::agent::Call;
+use crate::race;
 use crate::tree::{root, rust_files};
 use tandem::fence::options::{by_name, rows as options};
 
@@ -68,4 +69,19 @@ fn every_option_has_its_row_and_every_row_its_tests() {
             assert!(code.contains(&format!("fn {test}()")), "there is no test {test}");
         }
     }
+}
+
+/// Asserts that each fault of the options of the fence race fails the agent with a sentence of its own.
+#[test]
+fn every_fault_of_the_options_has_its_sentence() {
+    let bmcs = [race::shown(), race::shown()];
+    let call = || race::call(&bmcs, 0, "off").set("verbose", "0");
+    call().without("race_preferred").run().fails(&["race_preferred is missing"]);
+    call().set("race_with", "192.0.2.1,colour=red").run().fails(&["race_with has 'colour=red'", "fingerprint="]);
+    call().set("race_with", "192.0.2.1,fingerprint=xyz").run().fails(&["race_with:"]);
+    call().set("race_delay", "2").run().fails(&["race_delay"]);
+    call().set("action_timeout", "20").run().fails(&["race_delay=3 needs an action_timeout of 33 s at least"]);
+    let pinned =
+        call().without("ssl_ca_file").set("ssl_fingerprint", &bmcs[1].fingerprint).set("race_with", "192.0.2.1");
+    pinned.run().fails(&["race_with needs fingerprint="]);
 }

@@ -15,15 +15,15 @@ use crate::bmc::model::{Access, SESSIONS};
 use crate::bmc::{Fault, Misbehaviour, Server, SessionsAre, World, at_once};
 
 /// The `Context` of a session by which another node's agent marks a BMC. The mark is valid for two seconds.
-const FOREIGN: &str = "tandem-fence-race 2 0123456789abcdef 1";
+pub(super) const FOREIGN: &str = "tandem-fence-race 2 0123456789abcdef 1";
 const NAMES: [&str; 2] = ["node1", "node2"];
 
-fn shown() -> Server {
+pub(super) fn shown() -> Server {
     Server::with_world(World::with_sessions(SessionsAre::Shown))
 }
 
 /// Returns the call with which node `of` fences the other node. Node1 is the preferred node of the race.
-fn call(bmcs: &[Server; 2], of: usize, action: &str) -> Call {
+pub(super) fn call(bmcs: &[Server; 2], of: usize, action: &str) -> Call {
     let (own, target) = (&bmcs[of], &bmcs[1 - of]);
     let ca_file = own.authority.file();
     let own = format!("{}:{},ca_file={}", own.address, own.port, ca_file.display());
@@ -441,18 +441,4 @@ fn a_mark_is_no_idle_session_while_a_reset_is_under_way() {
     }
     fenced(&finish(child));
     assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
-}
-
-#[test]
-fn every_fault_of_the_options_has_its_sentence() {
-    let bmcs = [shown(), shown()];
-    let call = || call(&bmcs, 0, "off").set("verbose", "0");
-    call().without("race_preferred").run().fails(&["race_preferred is missing"]);
-    call().set("race_with", "192.0.2.1,colour=red").run().fails(&["race_with has 'colour=red'", "fingerprint="]);
-    call().set("race_with", "192.0.2.1,fingerprint=xyz").run().fails(&["race_with:"]);
-    call().set("race_delay", "2").run().fails(&["race_delay"]);
-    call().set("action_timeout", "20").run().fails(&["race_delay=3 needs an action_timeout of 33 s at least"]);
-    let pinned =
-        call().without("ssl_ca_file").set("ssl_fingerprint", &bmcs[1].fingerprint).set("race_with", "192.0.2.1");
-    pinned.run().fails(&["race_with needs fingerprint="]);
 }
