@@ -82,7 +82,8 @@ nightly: test real-nightly sim-deep sim-page lab-nightly fencing-nightly rpm-ven
 	$(MAKE) vm-power-cuts N=10
 	$(MAKE) vm-power-cuts N=10 RELEASE=12
 	$(MAKE) lab RELEASE=13
-	$(MAKE) lab RELEASE=13 SCENARIO=readme
+	@# The commands of the guides that Pacemaker 2.1 and 3.0, and both releases of pcs, have to take.
+	$(MAKE) lab RELEASE=13 SCENARIO="readme leader_address api_address cut_off_from_users"
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
 	$(MAKE) power-cuts ETCD=3.5 N=8 KIND=disk-put-back
