@@ -197,8 +197,10 @@ real: setup ## the parts that are tested against real etcds, an emulator of BMCs
 	.ci/beside '$(CARGO) test --quiet --test setup_real' '$(CARGO) test --quiet --test data_dir_real -- --test-threads 4'
 
 .PHONY: real-nightly
-real-nightly: setup ## pcs on what 'make real' leaves out (root)
+real-nightly: setup ## pcs on what 'make real' leaves out, and a comparison of two histories of gigabytes (root)
+	tests/data_dir_real/setup
 	$(CARGO) test --quiet --test setup_real -- --ignored nightly
+	$(CARGO) test --quiet --test data_dir_real -- --ignored two_gigabytes
 
 .PHONY: monitoring
 monitoring: setup ## metrics, rules and dashboard against promtool and a real node_exporter (root, to install them)

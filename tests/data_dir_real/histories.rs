@@ -297,7 +297,7 @@ const KIB: u64 = 300 * 1024;
 /// Asserts that two histories of two gigabytes are compared within a minute and with little memory. Run it with `cargo
 /// test --test data_dir_real -- --ignored two_gigabytes --nocapture`. It takes minutes, and 10 GB of disk space.
 #[test]
-#[ignore = "minutes, and gigabytes of the disk"]
+#[ignore = "minutes, and gigabytes of the disk: `make nightly` runs it"]
 #[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
 fn two_gigabytes_and_a_million_keys_take_a_minute_at_most_and_little_memory() {
     const KEYS: u64 = 1_000_000;
