@@ -9,6 +9,7 @@ use super::steps;
 use super::table::{Scenario, scenario};
 use crate::cluster::etcd;
 use crate::cluster::pcs;
+use crate::cluster::redundant;
 use crate::cluster::up::Wish;
 use crate::cluster::{self, ETCD_CLONE};
 use crate::host;
@@ -25,9 +26,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "learner_yields",
         "the hosts lose each other while one is a learner: its fence agent waits, and its voter survives",
-        learner_yields,
+        |lab, _| learner_yields(lab, 1),
     )
     .nightly(),
+    scenario("learner_yields_ten", "the same ten times", |lab, _| learner_yields(lab, 10)).nightly(),
     scenario(
         "learner_waits_in_vain",
         "the machine of a learner's voter hangs: it is fenced once the learner's fence agent has waited",
@@ -88,17 +90,28 @@ fn learner_is_held(lab: &Lab) -> Result<bool> {
     Ok(is_held)
 }
 
-/// Checks the fencing race of a plain clone without any priority. The learner's fence agent must wait, so that the
-/// learner is fenced.
-fn learner_yields(lab: &Lab, _: Wish) -> Result<()> {
+/// Checks the fencing race of a plain clone without any priority, `count` times. The learner's fence agent must wait, so
+/// that the learner is fenced.
+fn learner_yields(lab: &Lab, count: u32) -> Result<()> {
     let mut writers = super::writing(lab)?;
+    for round in 1..=count {
+        one_learner_yields(lab, &writers)?;
+        println!("   {round} of {count}: {LEARNER}, the learner, was fenced");
+    }
+    super::ends_well(lab, &mut writers)
+}
+
+/// Checks one fencing race between a learner and its voter, and waits until both vote again.
+fn one_learner_yields(lab: &Lab, writers: &Writers) -> Result<()> {
     eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;
     let shown = || cluster::attribute(lab, LEARNER, "reboot", FENCE_WAIT);
     eventually("the learner shows how long its fence agent waits", shown, |shown| shown.as_deref() == Some("30"))?;
-    let raced = race(lab, &writers);
+    let raced = race(lab, writers);
     net::set_partition(lab, false)?;
     raced?;
-    super::ends_well(lab, &mut writers)?;
+    steps::nobody_is_wanted_dead(lab)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    redundant::wait(lab)?;
     eventually("a voter shows no wait", shown, Option::is_none).map(drop)
 }
 
