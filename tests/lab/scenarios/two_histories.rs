@@ -26,6 +26,7 @@ use crate::host::state::Lab;
 use crate::judge::check::{eventually, must, within};
 use crate::judge::history::{self, Ack};
 use crate::load::writer::Writers;
+use crate::programs::etcdctl::Etcdctl;
 use crate::sh::{Output, Result};
 
 const PRIMARY: &str = "etcd_primary";
@@ -57,7 +58,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
     scenario(
         "two_histories_kept",
-        "the same with two_histories=primary: the primary's history serves without a question, and the other one is kept and listed",
+        "the same with two_histories=primary: the primary's history serves without a question; the other one, compacted, is kept and listed",
         kept_by_a_parameter,
     ).nightly(),
 ];
@@ -75,7 +76,7 @@ fn chosen_late(lab: &Lab, wish: Wish) -> Result<()> {
 fn kept_by_a_parameter(lab: &Lab, wish: Wish) -> Result<()> {
     let primary = format!("configured_primary={PEER}");
     pcs::run_and_wait(lab, LEFT, &["resource", "update", cluster::ETCD, &primary, "two_histories=primary"])?;
-    let parted = Parted::make(lab)?;
+    let parted = Parted::make(lab, Losing::Compacted)?;
     let explain = || host::said(lab, LEFT, &["tandem", "explain"]);
     for node in NODES {
         power::on(lab, node)?;
@@ -97,7 +98,7 @@ fn kept_by_a_parameter(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
-    let parted = Parted::make(lab)?;
+    let parted = Parted::make(lab, Losing::Whole)?;
     let histories = data(lab)?;
     for node in NODES {
         power::on(lab, node)?;
@@ -119,10 +120,18 @@ struct Parted {
     acknowledged: Vec<Ack>,
     losing: Writers,
     given_up: Vec<Ack>,
+    is_losing: Losing,
+}
+
+/// Whether the history that is given up has all its changes since the fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Losing {
+    Whole,
+    Compacted,
 }
 
 impl Parted {
-    fn make(lab: &Lab) -> Result<Self> {
+    fn make(lab: &Lab, is_losing: Losing) -> Result<Self> {
         let mut writers = super::writing(lab)?;
         leave_behind(lab, &writers)?;
         let acknowledged = writers.stop()?;
@@ -131,10 +140,13 @@ impl Parted {
         steps::wait_alone(lab, LEFT)?;
         // The history that is given up later takes writes, too, and loses power among them.
         let mut losing = super::writing(lab)?;
+        if is_losing == Losing::Compacted {
+            compact(lab)?;
+        }
         power::cut(lab, LEFT)?;
         let given_up = losing.stop()?;
         bmc::set_mode(lab, PEER, "ok")?;
-        Ok(Self { writers, acknowledged, losing, given_up })
+        Ok(Self { writers, acknowledged, losing, given_up, is_losing })
     }
 
     /// Checks that `PEER`, the chosen node, serves with all writes of its history. The other history must be kept on disk and listed, and
@@ -149,9 +161,44 @@ impl Parted {
             return Err(format!("{lost} writes of the chosen history are lost").into());
         }
         is_kept(lab)?;
-        is_listed(lab, &self.losing, &self.given_up)?;
+        self.is_listed(lab)?;
         is_forgotten(lab)
     }
+
+    /// Checks the keys that `tandem data-dir diff` lists. They must be the writes that the losing node acknowledged, and
+    /// those in flight when it lost power. A compacted history still has them, and counts as incomplete.
+    fn is_listed(&self, lab: &Lab) -> Result<()> {
+        let prefix = format!("{}w", self.losing.prefix());
+        let words = format!("tandem data-dir diff {HISTORY} live --json --limit 0 --prefix {prefix}; test $? = 3");
+        let list: Value = serde_json::from_str(&host::must(lab, LEFT, &["sh", "-c", &words])?)?;
+        let keys = list["keys"].as_array().ok_or("the list has no keys")?;
+        let listed: BTreeSet<&str> = keys.iter().filter_map(|key| key["key"].as_str()).collect();
+        let acknowledged: BTreeSet<&str> =
+            self.given_up.iter().map(|ack| ack.key.as_str()).filter(|key| key.starts_with(&prefix)).collect();
+        let missing: Vec<_> = acknowledged.difference(&listed).collect();
+        if !missing.is_empty() {
+            return Err(format!("{} acknowledged writes are not in the list: {missing:?}", missing.len()).into());
+        }
+        let in_flight = listed.len() - acknowledged.len();
+        println!("   {} writes of the other history are listed, {in_flight} of them were in flight", listed.len());
+        must("few were in flight", in_flight, |count| *count <= IN_FLIGHT)?;
+        let is_created =
+            |key: &Value| key["change"] == "created" && key["b"] == "unchanged" && key["uncertain"] == false;
+        must("each was created and is missed", keys.iter().all(is_created), |all| *all)?;
+        let is_whole = self.is_losing == Losing::Whole;
+        must("only whole histories are complete", list["complete"].as_bool(), |complete| *complete == Some(is_whole))?;
+        let noted = host::must(lab, LEFT, &["sh", "-c", &format!("cat {HISTORY}/tandem-history.json")])?;
+        must("the fork was noted", noted, |noted| noted.contains("alone_revision") && noted.contains(PEER.name()))
+            .map(drop)
+    }
+}
+
+/// Compacts the history of [`LEFT`] up to a revision after the fork, as Kubernetes does every five minutes.
+fn compact(lab: &Lab) -> Result<()> {
+    let etcdctl = Etcdctl::at(lab, LEFT)?;
+    let revision = etcdctl.revision()?.to_string();
+    lab.event(&format!("the history of {LEFT} is compacted to revision {revision}"));
+    etcdctl.must(&["compact", &revision, "--physical"]).map(drop)
 }
 
 /// Checks that neither node starts etcd, and that both have the same exit reason.
@@ -210,30 +257,6 @@ fn is_kept(lab: &Lab) -> Result<()> {
         return Err("the data of the history that was not chosen is not kept".into());
     }
     Ok(())
-}
-
-/// Checks the keys that `tandem data-dir diff` lists. They must be the writes that the losing node acknowledged, and
-/// those in flight when it lost power.
-fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
-    let prefix = format!("{}w", losing.prefix());
-    let words = format!("tandem data-dir diff {HISTORY} live --json --limit 0 --prefix {prefix}; test $? = 3");
-    let list: Value = serde_json::from_str(&host::must(lab, LEFT, &["sh", "-c", &words])?)?;
-    let keys = list["keys"].as_array().ok_or("the list has no keys")?;
-    let listed: BTreeSet<&str> = keys.iter().filter_map(|key| key["key"].as_str()).collect();
-    let acknowledged: BTreeSet<&str> =
-        acknowledged.iter().map(|ack| ack.key.as_str()).filter(|key| key.starts_with(&prefix)).collect();
-    let missing: Vec<_> = acknowledged.difference(&listed).collect();
-    if !missing.is_empty() {
-        return Err(format!("{} acknowledged writes are not in the list: {missing:?}", missing.len()).into());
-    }
-    let in_flight = listed.len() - acknowledged.len();
-    println!("   {} writes of the other history are listed, {in_flight} of them were in flight", listed.len());
-    must("few were in flight", in_flight, |count| *count <= IN_FLIGHT)?;
-    let is_created = |key: &Value| key["change"] == "created" && key["b"] == "unchanged" && key["uncertain"] == false;
-    must("each was created and is missed", keys.iter().all(is_created), |all| *all)?;
-    must("both histories are whole since the fork", list["complete"].as_bool(), |complete| *complete == Some(true))?;
-    let noted = host::must(lab, LEFT, &["sh", "-c", &format!("cat {HISTORY}/tandem-history.json")])?;
-    must("the fork was noted", noted, |noted| noted.contains("alone_revision") && noted.contains(PEER.name())).map(drop)
 }
 
 /// Deletes the history that was not chosen, as an operator does after reading the list. The command for that is `tandem data-dir forget`.
