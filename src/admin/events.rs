@@ -39,7 +39,8 @@ With --json: events, one object for each. With --json --follow: one object for e
   reason   kind of the event, as one word
   node     the node that it is about
   message  what happened, as a sentence
-  cause    equal in all events that have the same cause";
+  cause    equal in all events that have the same cause
+  details  short texts for programs by name, only in events that have some";
 
 const TEST_HELP: &str = "\
 With --json: recipients, one object for each:
@@ -183,12 +184,29 @@ mod tests {
         Event { number, ..Event::new(time, kind, reason, "node1", message.to_owned(), format!("cause {number}")) }
     }
 
+    fn history_given_up(number: u64) -> Event {
+        let message = "data that reaches term 7 index 15210, of its own since term 6 index 14877, is kept as \
+                       member-history-* on node1: this node joins node2";
+        let details = [
+            ("node", "node1"),
+            ("path", "/var/lib/etcd/member-history-0001-20261123T140652Z"),
+            ("fork_revision", "12003"),
+            ("last_revision", "12290"),
+            ("kept_node", "node2"),
+            ("diff", "tandem data-dir diff /var/lib/etcd/member-history-0001-20261123T140652Z live"),
+        ];
+        event(number, Type::Warning, reason::HISTORY_GIVEN_UP, message)
+            .with_details(details.map(|(name, text)| (name, text.to_owned())))
+    }
+
     #[test]
     fn events_are_shown_in_lines_and_as_an_object() {
         let events = vec![
             event(7, Type::Error, reason::NODE_OFFLINE, "node1 is lost: it left the cluster"),
             event(8, Type::Warning, reason::FENCING, "node1 was fenced: Operation reboot of node1 by node2: OK"),
             event(9, Type::Normal, reason::NODE_ONLINE, "node1 is a member of the cluster"),
+            event(10, Type::Normal, reason::LEADER, "the etcd of node1 leads, in term 8"),
+            history_given_up(11),
         ];
         golden::compare("events", &Shown { events });
     }
