@@ -81,6 +81,7 @@ pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
                 ));
                 continue;
             }
+            // A backup needs no 'forget', because the agent itself deletes all but the newest ones.
             let text = format!(
                 "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
             );
