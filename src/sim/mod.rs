@@ -59,7 +59,7 @@ pub struct Sim {
     pub bounds: Bounds,
     pub mutant: Mutant,
     /// The rules by which the nodes decide. The invariants are asserted only for Tandem's own rules
-    /// ([`Strategy::Tandem`]).
+    /// ([`Strategy::is_tandem`]).
     pub strategy: Strategy,
     pub logs: Logs,
     pub records: Interner<Option<PublishedState>>,
@@ -121,7 +121,7 @@ impl Sim {
 
     /// Returns whether the invariants are asserted. They are only for Tandem's own rules.
     pub fn judges(&self) -> bool {
-        self.strategy == Strategy::Tandem
+        self.strategy.is_tandem()
     }
 }
 

@@ -14,6 +14,8 @@ use crate::sim::model::reach::Links;
 pub enum Strategy {
     #[default]
     Tandem,
+    /// Tandem with a configured primary, to which the other node gives leadership back.
+    TandemPrimary,
     /// Two members of etcd without any program that helps them. A member without its peer waits.
     PlainRaft,
     /// The rules of the published shell agent. The node with the higher index forces a new cluster from its data, and keeps the entries
@@ -41,7 +43,7 @@ pub enum Detector {
 }
 
 /// All strategies, each with its name in the table and a description.
-pub const ALL: [(Strategy, &str, &str); 7] = [
+pub const ALL: [(Strategy, &str, &str); 8] = [
     (Strategy::PlainRaft, "plain Raft", "two members of etcd without help: one that is alone waits"),
     (
         Strategy::ShellAgent,
@@ -69,9 +71,14 @@ pub const ALL: [(Strategy, &str, &str); 7] = [
         "Tandem",
         "runs standalone once its peer is confirmed off and its own log has all that was acknowledged",
     ),
+    (
+        Strategy::TandemPrimary,
+        "Tandem, primary",
+        "the same with a configured primary, which gets leadership back once it was well for 60 s",
+    ),
 ];
 
-/// The name of the node that is configured as the controllers' primary.
+/// The name of the node that is configured as the primary.
 const PRIMARY: &str = "node1";
 /// The number of writes that the second node's sampled index lacks in the shell agent's strategy, because its sample is older.
 const SAMPLE_IS_OLDER_BY: u64 = 5;
@@ -80,7 +87,18 @@ impl Strategy {
     /// Returns whether Pacemaker runs the members under this strategy. Pacemaker fences lost nodes, and a node that boots waits for the
     /// other one. Without Pacemaker, a controller assumes that silent nodes are dead, and plain etcd only waits for them.
     pub fn has_pacemaker(self) -> bool {
-        matches!(self, Self::ShellAgent | Self::Tandem)
+        self == Self::ShellAgent || self.is_tandem()
+    }
+
+    /// Returns whether the nodes decide by Tandem's own rules.
+    pub fn is_tandem(self) -> bool {
+        matches!(self, Self::Tandem | Self::TandemPrimary)
+    }
+
+    /// Returns the index of Tandem's configured primary, which is the node [`PRIMARY`]; `None` if the strategy has none, or is not
+    /// Tandem's.
+    pub(super) fn tandems_primary(self) -> Option<u8> {
+        (self == Self::TandemPrimary).then_some(0)
     }
 
     fn is_controller(self) -> bool {
@@ -89,7 +107,7 @@ impl Strategy {
 
     /// Decides from one observation. `links` is the report of a correct partition detector on this node.
     pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress, links: Links) -> Decision {
-        if self == Self::Tandem {
+        if self.is_tandem() {
             return decide::decide(request, evidence, progress);
         }
         Decision::around(self.plan(request, evidence, progress, links), request, evidence, progress)

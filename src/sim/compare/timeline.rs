@@ -104,6 +104,8 @@ fn delay_ms(what: Move) -> u64 {
         Move::Elect(n) | Move::StepDown(n) => 1_500 + 200 * index(n),
         Move::Boot(_) => 40_000,
         Move::Notice => 3_000,
+        // The default of `failback_delay`.
+        Move::DelayOver(_) => 60_000,
         Move::Meet(_) | Move::GiveUp(_) => 2_000,
         // The delays of two fence devices differ, so that one node wins.
         Move::Fence(n) => 4_000 + 6_000 * index(n),
@@ -144,7 +146,8 @@ struct Timeline<'a> {
 
 /// Plays a script with nodes that decide by `strategy`. Returns the events and the figures.
 pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<TimelineStep>, Figures) {
-    let mut sim = Sim::new(Bounds::for_scenarios(), crate::sim::mutant::Mutant::None);
+    let bounds = Bounds { primary: strategy.tandems_primary(), ..Bounds::for_scenarios() };
+    let mut sim = Sim::new(bounds, crate::sim::mutant::Mutant::None);
     sim.strategy = strategy;
     // The first start of plain members has both in its configuration, so both have the same data then.
     let is_blank = script.is_new && strategy != Strategy::PlainRaft;
@@ -293,7 +296,7 @@ impl Timeline<'_> {
             }
             match self.sim.strategy {
                 Strategy::PlainRaft => {}
-                Strategy::Tandem => {
+                Strategy::Tandem | Strategy::TandemPrimary => {
                     let node_is_on = self.world.nodes[1 - n].on;
                     self.happens(Move::Confirm(n, accept_loss, node_is_on));
                 }

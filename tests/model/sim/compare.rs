@@ -11,6 +11,7 @@ const NODE2: Option<usize> = Some(1);
 const RIGHT: Strategy = Strategy::ActivePassive(Detector::Right);
 const WRONG: Strategy = Strategy::ActivePassive(Detector::Wrong);
 const OFF: Strategy = Strategy::ActivePassive(Detector::Off);
+const TANDEM: [Strategy; 2] = [Strategy::Tandem, Strategy::TandemPrimary];
 const CONTROLLERS: [Strategy; 4] = [Strategy::ActiveActive, RIGHT, WRONG, OFF];
 
 const BACK: &str = "the leader loses power, and is back";
@@ -33,11 +34,11 @@ fn figures(name: &str, strategy: Strategy) -> Figures {
 /// not count.
 #[test]
 fn tandem_loses_nothing_and_never_has_two_writers() {
-    for script in scripts() {
-        let figures = play(&script, Strategy::Tandem).2;
-        assert!(figures.lost == 0 || figures.manual > 0, "{}: {figures:?}", script.name);
+    for (script, strategy) in scripts().iter().flat_map(|script| TANDEM.map(|strategy| (script, strategy))) {
+        let figures = play(script, strategy).2;
+        assert!(figures.lost == 0 || figures.manual > 0, "{}, {strategy:?}: {figures:?}", script.name);
         let most = usize::from(script.name != ALONE);
-        assert_eq!((figures.writers, figures.serves), (most, most > 0), "{}", script.name);
+        assert_eq!((figures.writers, figures.serves), (most, most > 0), "{}, {strategy:?}", script.name);
     }
 }
 
@@ -85,6 +86,15 @@ fn the_controllers_give_leadership_back() {
         for name in [BACK, SECOND_FIRST] {
             assert_eq!(figures(name, strategy).leader, NODE1, "{name}, {strategy:?}");
         }
+    }
+}
+
+/// Asserts that Tandem gives leadership back only to a configured primary, that it loses nothing by that, and that no operator acts.
+#[test]
+fn tandem_gives_leadership_back_to_a_primary() {
+    for name in [BACK, SECOND_FIRST] {
+        let Figures { lost, manual, leader, .. } = figures(name, Strategy::TandemPrimary);
+        assert_eq!((lost, manual, leader), (0, 0, NODE1), "{name}");
     }
     assert_eq!(figures(BACK, Strategy::Tandem).leader, NODE2);
 }
