@@ -76,14 +76,19 @@ impl Judge {
     pub(super) fn settle(&mut self, now: Duration, machines: &mut [Machine]) {
         self.settled = now;
         for at in 0..self.members {
-            let there = (0..self.members)
-                .filter(|other| *other == at || (self.cut[at][*other].is_none() && machines[*other].answers()))
-                .count();
+            let there = self.reachable(machines, at);
             let is_half = self.has_half() && there == self.members / 2 && self.no_api[at].is_none();
             let is_there = machines[at].answers() && self.lossy.is_none() && (there >= self.quorum() || is_half);
             let since = machines[at].quorum_since.or(Some(now));
             machines[at].quorum_since = since.filter(|_| is_there);
         }
+    }
+
+    /// Returns the number of members that machine `at` can reach, itself included.
+    fn reachable(&self, machines: &[Machine], at: usize) -> usize {
+        (0..self.members)
+            .filter(|other| *other == at || (self.cut[at][*other].is_none() && machines[*other].answers()))
+            .count()
     }
 
     fn has_half(&self) -> bool {
@@ -93,7 +98,7 @@ impl Judge {
     /// Returns whether a machine has reached a quorum of the members without interruption, and long enough that its agent must know
     /// of the quorum.
     fn has_quorum(&self, now: Duration, machines: &[Machine], at: usize) -> bool {
-        let settles = self.timing.window + self.round_trip + Duration::from_secs(1) + self.spare(machines);
+        let settles = self.timing.window + self.round_trip + Duration::from_secs(1) + self.spare(machines, at);
         machines[at].quorum_since.is_some_and(|since| since + settles < now)
     }
 
@@ -102,7 +107,7 @@ impl Judge {
     pub(super) fn machine(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let machine = &machines[at];
         let Device::Running { is_held, .. } = machine.device else { return Ok(()) };
-        let late = self.spare(machines);
+        let late = self.spare(machines, at);
         if is_held && machine.deadline + late <= now && self.has_quorum(now, machines, at) {
             return Err("not fed, although a quorum is there".to_owned());
         }
@@ -112,12 +117,10 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns the time for which lost datagrams may hide a quorum from a machine. It is 0 if no datagrams are lost, or if all machines
-    /// answer and no link is cut.
-    fn spare(&self, machines: &[Machine]) -> Duration {
-        let is_whole =
-            self.loss == 0 || machines.iter().all(Machine::answers) && self.cut.iter().flatten().all(Option::is_none);
-        if is_whole { Duration::ZERO } else { PATIENCE }
+    /// Returns the time for which lost datagrams may hide a quorum from machine `at`. It is 0 if no datagrams are lost, or if the machine
+    /// can reach more members than a quorum needs.
+    fn spare(&self, machines: &[Machine], at: usize) -> Duration {
+        if self.loss == 0 || self.reachable(machines, at) > self.quorum() { Duration::ZERO } else { PATIENCE }
     }
 
     /// Asserts that the watchdog may reset machine `at`, because the machine has no quorum.
@@ -153,4 +156,39 @@ impl Judge {
 /// Returns the name of the member with the index `at`.
 pub(super) fn name_of(at: usize) -> String {
     format!("node{}", at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mutant::Mutant;
+    use super::*;
+    use crate::fencing_agent::core::{Name, TimingOverrides};
+
+    #[test]
+    fn under_loss_a_bare_majority_alone_may_be_unfed() {
+        const MEMBERS: usize = 5;
+        let names: Vec<Name> = (0..MEMBERS).map(|at| Name::from(name_of(at))).collect();
+        let mut machines: Vec<Machine> = (0..MEMBERS).map(|_| Machine::new()).collect();
+        for (machine, name) in machines.iter_mut().zip(&names) {
+            machine.start(Duration::ZERO, name, &names, Mutant::None);
+        }
+        let mut judge = Judge {
+            members: MEMBERS,
+            timing: Timing::of(MEMBERS, &TimingOverrides::default()),
+            cut: vec![vec![None; MEMBERS]; MEMBERS],
+            no_api: vec![None; MEMBERS],
+            settled: Duration::ZERO,
+            lossy: None,
+            round_trip: Duration::ZERO,
+            loss: 20,
+        };
+        assert_eq!(judge.spare(&machines, 0), Duration::ZERO);
+        machines[4].kill(Duration::ZERO);
+        assert_eq!(judge.spare(&machines, 0), Duration::ZERO, "a member is to spare");
+        judge.cut[0][3] = Some(Duration::ZERO);
+        assert_eq!(judge.spare(&machines, 0), PATIENCE);
+        assert_eq!(judge.spare(&machines, 1), Duration::ZERO, "another machine's links do not count");
+        judge.loss = 0;
+        assert_eq!(judge.spare(&machines, 0), Duration::ZERO);
+    }
 }
