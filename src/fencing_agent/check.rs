@@ -14,6 +14,8 @@ use super::shell::start::check_watchdog_of_another;
 /// The interval at which `watchdog-mux` feeds its device.
 const MUX_INTERVAL: Duration = Duration::from_secs(1);
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval of challenges from which on the printed times include it. The defaults are below it in lists of up to 32 members.
+const NEGLIGIBLE: Duration = Duration::from_millis(500);
 
 /// Returns the report of `fencing-agent check`, without the last line break. Fails with the first fault of the configuration.
 pub(super) fn report(config: &Config, run_dir: &Path) -> Result<String, Refusal> {
@@ -46,13 +48,14 @@ pub(super) fn report(config: &Config, run_dir: &Path) -> Result<String, Refusal>
         seconds(upper),
         seconds(timing.window)
     );
-    let _ = write!(text, "\n{}", consequence(config, timing.window));
+    let _ = write!(text, "\n{}", consequence(config, &timing));
     Ok(text)
 }
 
 /// Describes what happens to this node after its network was cut.
-fn consequence(config: &Config, window: Duration) -> String {
-    let device = &config.watchdog.device;
+fn consequence(config: &Config, timing: &Timing) -> String {
+    let (device, window) = (&config.watchdog.device, timing.window);
+    let shortest = |time: Duration| seconds(after_a_cut(time, timing));
     match config.on_quorum_loss {
         OnQuorumLoss::Notify => {
             return format!(
@@ -69,14 +72,14 @@ fn consequence(config: &Config, window: Duration) -> String {
         return format!(
             "watchdog: {}\nreset {} to {} s after a cut; an outage below {} s resets nobody",
             device.display(),
-            seconds((window + timeout).saturating_sub(MUX_INTERVAL)),
+            shortest((window + timeout).saturating_sub(MUX_INTERVAL)),
             seconds(window + timeout),
-            seconds(window)
+            shortest(window)
         );
     }
     let (timeout, interval) = (config.watchdog.timeout, config.watchdog.interval);
     // The last feeding is between one interval before the end of the window, and that end.
-    let earliest = seconds((window + timeout).saturating_sub(interval));
+    let earliest = shortest((window + timeout).saturating_sub(interval));
     format!(
         "watchdog: {}, time-out {} s, fed each {} s\nreset {earliest} to {} s after a cut; an outage below {earliest} s resets nobody",
         device.display(),
@@ -84,6 +87,14 @@ fn consequence(config: &Config, window: Duration) -> String {
         seconds(interval),
         seconds(window + timeout)
     )
+}
+
+/// Returns the shortest time from a cut to a consequence that comes `time` after the newest contacts. These may be older than the cut by one
+/// interval of challenges. An interval below [`NEGLIGIBLE`] is left out. Another one is subtracted, and the result is rounded down to a whole
+/// second.
+fn after_a_cut(time: Duration, timing: &Timing) -> Duration {
+    let age = timing.challenge;
+    if age < NEGLIGIBLE { time } else { Duration::from_secs(time.saturating_sub(age).as_secs()) }
 }
 
 /// Formats a duration in seconds, with decimals only if it is no whole number.
@@ -98,13 +109,22 @@ mod tests {
     use crate::fencing_agent::config::{EXAMPLE, Environment};
 
     fn consequence_of(old: &str, new: &str) -> String {
+        assert!(EXAMPLE.contains(old));
+        consequence_in(&EXAMPLE.replacen(old, new, 1))
+    }
+
+    fn consequence_in(text: &str) -> String {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config");
-        assert!(EXAMPLE.contains(old));
-        std::fs::write(&file, EXAMPLE.replacen(old, new, 1)).unwrap();
+        std::fs::write(&file, text).unwrap();
         let config = Config::read(&file, Environment::default()).unwrap();
-        let window = Timing::of(config.members.len(), &config.timing).window;
-        consequence(&config, window)
+        consequence(&config, &Timing::of(config.members.len(), &config.timing))
+    }
+
+    /// Returns the example with a list of `count` members.
+    fn example_of(count: usize) -> String {
+        let members: Vec<String> = (3..=count).map(|at| format!("node{at} = \"192.0.2.{at}\"")).collect();
+        EXAMPLE.replacen("node3 = \"192.0.2.3\"", &members.join("\n"), 1)
     }
 
     #[test]
@@ -119,5 +139,17 @@ mod tests {
         assert!(mux.ends_with("reset 12 to 13 s after a cut; an outage below 3 s resets nobody"), "{mux}");
         let notify = consequence_of("on_quorum_loss = \"watchdog\"", "on_quorum_loss = \"notify\"");
         assert!(notify.starts_with("no watchdog: 3 s after a cut"), "{notify}");
+    }
+
+    /// Asserts that the age of the newest contacts shortens the times of a long list. With 100 members it is up to 2.75 s.
+    #[test]
+    fn in_a_long_list_the_contacts_may_be_older_than_the_cut() {
+        let few = consequence_in(&example_of(32));
+        assert!(few.ends_with("reset 15.65 to 20.65 s after a cut; an outage below 15.65 s resets nobody"), "{few}");
+        let many = consequence_in(&example_of(100));
+        assert!(many.ends_with("reset 18 to 26 s after a cut; an outage below 18 s resets nobody"), "{many}");
+        let mux = example_of(100).replacen("device = \"/dev/watchdog\"", "device = \"/nowhere/mux.sock\"", 1);
+        let mux = consequence_in(&mux);
+        assert!(mux.ends_with("reset 17 to 21 s after a cut; an outage below 8 s resets nobody"), "{mux}");
     }
 }
