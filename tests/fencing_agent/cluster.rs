@@ -128,6 +128,35 @@ impl Cluster {
     }
 }
 
+/// Cuts `minority` hosts off from the rest of `count` hosts. Asserts that the cut-off hosts are not fed, and that the other hosts are fed
+/// exactly if `majority_is_fed` is true.
+pub(crate) fn must_feed_by_quorum(count: usize, minority: usize, majority_is_fed: bool) {
+    let mut cluster = Cluster::new(count, 1, "", "");
+    cluster.nodes.iter().for_each(Node::leave_running);
+    cluster.start_all();
+    for node in &mut cluster.nodes {
+        node.must_be_fed();
+    }
+    let all: Vec<usize> = (0..count).collect();
+    cluster.must_reach(&all, u64::try_from(count).unwrap());
+    let (off, rest) = all.split_at(minority);
+    cluster.cut(0, off);
+    // The window of ten members is 4 s.
+    sleep(Duration::from_secs(6));
+    cluster.nodes.iter_mut().for_each(|node| drop(node.bytes()));
+    sleep(Duration::from_secs(3));
+    for at in off {
+        assert_eq!(cluster.nodes[*at].bytes(), b"", "{}", cluster.nodes[*at].log());
+    }
+    for at in rest {
+        assert_eq!(!cluster.nodes[*at].bytes().is_empty(), majority_is_fed, "{}", cluster.nodes[*at].log());
+    }
+    cluster.heal(0, off);
+    for node in &mut cluster.nodes {
+        node.must_be_fed();
+    }
+}
+
 /// Connects these hosts to the bridge `side` of a network. The two sides of a network are not connected.
 fn plug(network: usize, nodes: &[usize], side: &str) {
     for at in nodes {

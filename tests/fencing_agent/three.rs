@@ -1,5 +1,5 @@
 //! Three agents on two networks: a network fails, and an agent is frozen, killed, cut off in a crash loop, and started
-//! with another key.
+//! with another key. Another test cuts one agent off from the other two.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::cluster::{Cluster, Node, eventually};
+use crate::cluster::{Cluster, Node, eventually, must_feed_by_quorum};
 use crate::namespaces;
 
 #[test]
@@ -71,4 +71,9 @@ fn one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing() {
         eventually("JOIN n3 is not heard", || cluster.nodes[0].has_heard("JOIN", "n3"));
         cluster.nodes[0].must_be_fed();
     });
+}
+
+#[test]
+fn of_three_the_one_alone_is_not_fed() {
+    namespaces::run(module_path!(), "of_three_the_one_alone_is_not_fed", 60, || must_feed_by_quorum(3, 1, true));
 }
