@@ -66,6 +66,7 @@ fn the_minority_is_unfed_within_the_window_and_the_majority_hears_it_leave() {
             let fed = healed.elapsed();
             eventually("JOIN n5 is not heard", || cluster.nodes[0].has_heard("JOIN", "n5"));
             let joined = healed.elapsed();
+            // The simulation holds the core to 1 s. Half a second more is for a busy machine, which delays five agents and a client.
             assert!(fed < Duration::from_millis(1_500) && joined < Duration::from_millis(1_500), "{fed:?} {joined:?}");
             assert_eq!(cluster.nodes[3].code(), Some(0), "{}", cluster.nodes[3].log());
             assert_eq!(cluster.nodes[3].bytes().last(), Some(&b'V'));
