@@ -108,7 +108,17 @@ pub(crate) struct Watch {
 /// Starts a watch of the Node `name` from the resource version `version` on. The server ends the watch after `time`. If the server does
 /// not, the watch ends with an error after [`GRACE`].
 pub(crate) fn watch(access: &Access, name: &str, version: &str, time: Duration) -> Result<Watch, Failure> {
-    let agent = api::agent(access, time + GRACE).map_err(Failure::None)?;
+    watch_with(access, name, version, (time, GRACE))
+}
+
+/// Starts a watch as [`watch`] does. `grace` replaces [`GRACE`].
+fn watch_with(
+    access: &Access,
+    name: &str,
+    version: &str,
+    (time, grace): (Duration, Duration),
+) -> Result<Watch, Failure> {
+    let agent = api::agent(access, time + grace).map_err(Failure::None)?;
     let path = format!(
         "{NODES}?watch=1&allowWatchBookmarks=true&fieldSelector=metadata.name%3D{}&resourceVersion={}&timeoutSeconds={}",
         encoded(name),

@@ -1,5 +1,5 @@
 //! A fake Kubernetes API with Nodes and their versions, lists by label in pages, and watches with bookmarks. It can refuse
-//! requests, forget versions, end watches, and stop answering.
+//! requests, forget versions, end watches or cut them off, and stop answering.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -30,6 +30,8 @@ struct Objects {
     is_silent: bool,
     /// The number of times that a test has ended all watches. A watch ends once this number has grown since its beginning.
     ends: u64,
+    /// True while a watch that ends loses its connection in the middle of an event.
+    is_cut_off: bool,
     asked: Vec<String>,
 }
 
@@ -122,6 +124,14 @@ impl StandIn {
         self.change(|objects| objects.ends += 1);
     }
 
+    /// Closes the connections of all watches in the middle of an event, as a failing load balancer does.
+    pub(crate) fn cut_watches_off(&self) {
+        self.change(|objects| {
+            objects.is_cut_off = true;
+            objects.ends += 1;
+        });
+    }
+
     /// Returns the paths of all requests so far, in order.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.objects().asked.clone()
@@ -208,6 +218,10 @@ impl StandIn {
                 for event in new {
                     chunk(socket, &event)?;
                 }
+            }
+            if objects.ends != ends && objects.is_cut_off {
+                // The chunk is announced as longer, and the connection ends with this function.
+                return write!(socket, "40\r\n{{\"type\":\"MODIFIED\",").ok();
             }
             if objects.ends != ends {
                 break;

@@ -4,12 +4,12 @@
 mod real;
 
 use std::net::TcpListener;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::stand_in::StandIn;
-use super::{Change, Failure, Node, list, read, watch};
+use super::{Change, Failure, Node, list, read, watch, watch_with};
 use crate::adapters::kubernetes::kubeconfig::Access;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -93,4 +93,34 @@ fn a_watch_from_a_forgotten_version_says_so_and_a_silent_one_ends() {
     api.fall_silent(false);
     api.refuse(Some(401));
     assert!(matches!(watch(&access, "a", "3", PATIENCE).err(), Some(Failure::Refused { status: 401, .. })));
+}
+
+/// Asserts that a watch on which the server falls silent does not last for ever. An agent would then miss each later reason to be
+/// disarmed.
+#[test]
+fn a_watch_that_the_server_does_not_end_in_time_is_a_break() {
+    let (api, access) = started();
+    api.put("a", "1", "192.0.2.1", "master");
+    let times = (Duration::from_secs(1), Duration::from_millis(200));
+    let mut changes = watch_with(&access, "a", "1", times).unwrap();
+    assert!(api.asked()[0].ends_with("&timeoutSeconds=1"), "{:?}", api.asked());
+    let (ends, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ends.send(changes.next()));
+    let end = end.recv_timeout(PATIENCE).expect("the watch outlasts its time and the grace");
+    assert!(matches!(end, Err(Failure::None(_))), "{end:?}");
+}
+
+#[test]
+fn a_connection_that_ends_in_the_middle_of_a_change_is_a_break() {
+    let (api, access) = started();
+    api.put("a", "1", "192.0.2.1", "master");
+    let mut changes = watch(&access, "a", "1", Duration::from_secs(30)).unwrap();
+    // With the first change the watch has begun.
+    api.edit("a", |node| node["metadata"]["annotations"] = json!({ "x": "y" }));
+    assert_eq!(is(changes.next().unwrap()).version, "2");
+    api.cut_watches_off();
+    let began = Instant::now();
+    let end = changes.next();
+    assert!(matches!(end, Err(Failure::None(_))), "{end:?}");
+    assert!(began.elapsed() < PATIENCE, "it waits for the end of the watch");
 }
