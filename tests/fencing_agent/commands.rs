@@ -93,3 +93,28 @@ fn check_opens_nothing_and_maintenance_disarms() {
         });
     });
 }
+
+#[test]
+fn a_taken_port_and_a_multiplexer_that_does_not_serve_are_refused() {
+    namespaces::run(module_path!(), "a_taken_port_and_a_multiplexer_that_does_not_serve_are_refused", 60, || {
+        let mut cluster = Cluster::new(3, 1, "", "");
+        let node = &mut cluster.nodes[0];
+        node.start();
+        let config = fs::read_to_string(node.path("config")).unwrap();
+        // The running agent has read its configuration, so the file is now that of the second agent.
+        let refused = |config: &str, words: &[&str]| {
+            fs::write(node.path("config"), config).unwrap();
+            let output = node.asked(&["run"]);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        };
+        // With a socket of its own and without a watchdog, only the port is taken.
+        let another = format!("on_quorum_loss = 'notify'\n{}", config.replace("/s'\n", "/another'\n"));
+        refused(&another, &["10.0.0.1:7946 is taken", "'ss -ulpn'"]);
+        let of_mux = config.replace("/watchdog'", "/mux.sock'");
+        refused(&of_mux, &["/mux.sock is not served", "'systemctl start watchdog-mux'"]);
+        fs::create_dir(node.path("mux.active")).unwrap();
+        refused(&of_mux, &["/mux.active is there", "'reboot'"]);
+    });
+}
