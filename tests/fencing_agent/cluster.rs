@@ -84,9 +84,9 @@ impl Cluster {
             })
             .collect();
         let (head, tail) = &self.settings;
-        // With `[kubernetes]`, the list is in the API.
-        let listed =
-            if tail.contains("[kubernetes]") { String::new() } else { format!("[members]\n{}", members.join("\n")) };
+        // With `[kubernetes]` the list is in the API, and with `members_file` in a file that the test writes.
+        let is_elsewhere = tail.contains("[kubernetes]") || head.contains("members_file");
+        let listed = if is_elsewhere { String::new() } else { format!("[members]\n{}", members.join("\n")) };
         let text = format!(
             "node = '{}'\ngroup = 'test'\nkey_file = '{root}/{key}'\ndisable_file = '{dir}/disable'\n{head}\n{listed}\n\
              [watchdog]\ndevice = '{dir}/watchdog'\ntimeout = '6s'\ninterval = '500ms'\n[grpc]\nsocket = '{dir}/s'\n{tail}\n",

@@ -1,5 +1,6 @@
 //! Three agents on two networks: a network fails, and an agent is frozen, killed, cut off in a crash loop, and started
-//! with another key. Another test cuts one agent off from the other two.
+//! with another key. Another test cuts one agent off from the other two, and a third one
+//! rewrites the list of members.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -76,4 +77,31 @@ fn one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing() {
 #[test]
 fn of_three_the_one_alone_is_not_fed() {
     namespaces::run(module_path!(), "of_three_the_one_alone_is_not_fed", 60, || must_feed_by_quorum(3, 1, true));
+}
+
+#[test]
+fn a_running_agent_reads_a_rewritten_list_and_keeps_it_if_the_next_one_is_wrong() {
+    let name = "a_running_agent_reads_a_rewritten_list_and_keeps_it_if_the_next_one_is_wrong";
+    namespaces::run(module_path!(), name, 60, || {
+        let rewrite = |list: &str| {
+            fs::write("/run/members.new", list).unwrap();
+            fs::rename("/run/members.new", "/run/members").unwrap();
+        };
+        let mut cluster = Cluster::new(3, 1, "members_file = '/run/members'", "");
+        let list = "n1 = '10.0.0.1'\nn2 = '10.0.0.2'\nn3 = '10.0.0.3'\n";
+        rewrite(list);
+        cluster.start_all();
+        cluster.must_reach(&[0, 1, 2], 3);
+        let node = &cluster.nodes[0];
+        let quorum = || node.status()["quorum"].as_u64();
+        assert_eq!(quorum(), Some(2));
+        rewrite(&format!("{list}n4 = '10.0.0.4'\n"));
+        let took = eventually("the rewritten list is not read", || quorum() == Some(3));
+        assert!(took < Duration::from_secs(2), "1 s is promised: {took:?}");
+        rewrite("n2 = '10.0.0.2'\n");
+        eventually("a wrong list is not logged", || {
+            node.log().contains("the list of members is kept as it is: node n1 is not listed")
+        });
+        assert_eq!(quorum(), Some(3), "{}", node.log());
+    });
 }
