@@ -7,6 +7,8 @@ use crate::adapters::kubernetes::kubeconfig;
 use crate::adapters::kubernetes::nodes::stand_in::StandIn;
 
 const PLACE: &str = "/etc/tandem/fencing-agent.toml";
+/// The DaemonSet that the packages install. Its ConfigMap has a configuration.
+const DAEMON_SET: &str = include_str!("../../../metadata/kubernetes/fencing-agent.yaml");
 
 fn read(text: &str) -> Result<Config, String> {
     read_in(text, Environment::default())
@@ -54,6 +56,21 @@ fn the_environment_names_what_the_file_does_not() {
     assert_eq!(read_in(EXAMPLE, environment()).unwrap().node, "node1");
     assert!(read(&bare).unwrap_err().contains("'node = \"NAME\"'"));
     assert!(with("group = \"workers\"", "").unwrap_err().contains("'group = \"NAME\"'"));
+}
+
+#[test]
+fn the_configuration_in_the_daemon_set_is_accepted() {
+    let (_, block) = DAEMON_SET.split_once("\n  fencing-agent.toml: |\n").unwrap();
+    let lines: Vec<&str> = block.lines().map_while(|line| line.strip_prefix("    ")).collect();
+    let environment = Environment { node: Some("node1".to_owned()), group: Some("workers".to_owned()), pod: None };
+    let members = read(EXAMPLE).unwrap().members;
+    let lists = (|_: &Path| Ok(Members::new()), |_: &Kubernetes| Ok(members.clone()));
+    let raw = Raw::of(&lines.join("\n"), Path::new(PLACE)).unwrap();
+    let config = Config::of(raw, Path::new(PLACE), environment, lists).unwrap();
+    assert_eq!((config.on_quorum_loss, config.tie_breaker), (OnQuorumLoss::Watchdog, TieBreaker::Api));
+    // The DaemonSet mounts the secret there.
+    assert!(config.key_file == Path::new("/key/key") && DAEMON_SET.contains("mountPath: /key\n"));
+    assert_eq!(config.kubernetes.unwrap().label, "node.deckhouse.io/group");
 }
 
 #[test]
