@@ -93,11 +93,12 @@ impl Guest<'_> {
         })
     }
 
-    /// Checks `watchdog-mux`. A clean leave and an orderly stop must reset nothing, and a killed client must cause a
-    /// reset.
+    /// Checks `watchdog-mux`. A step of the clock, a clean leave and an orderly stop must reset nothing, and a killed
+    /// client must cause a reset.
     fn multiplexer(self) -> Result<()> {
         self.start_multiplexer()?;
         self.client()?;
+        self.survives_steps_of_the_clock()?;
         self.must(&["touch", "/run/lab-leave"])?;
         eventually("the client has left", || self.clients(), |count| *count == Some(0))?;
         self.lives_on(MUX_TIMEOUT)?;
@@ -110,6 +111,17 @@ impl Guest<'_> {
             self.must(&["sh", "-c", "kill -9 $(cat /run/lab-client)"])
         })?;
         self.last_boot_ended_with(MUX, &["feeding ended: ", "closed without V; reset in at most 10 s"])
+    }
+
+    /// Sets the wall clock back by an hour, and forward again. A multiplexer that counted by it would not feed after the
+    /// first step, and would count its client as silent after the second one.
+    fn survives_steps_of_the_clock(self) -> Result<()> {
+        for step in ["-1 hour", "+1 hour"] {
+            self.must(&["date", &format!("--set={step}")])?;
+            self.lives_on(MUX_TIMEOUT)?;
+            must("the client is still there", self.clients(), |count| *count == Some(1))?;
+        }
+        Ok(())
     }
 
     /// Checks `fencing-agent` with a watchdog device of its own. An orderly stop must reset nothing. A machine that
