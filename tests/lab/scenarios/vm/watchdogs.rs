@@ -149,22 +149,24 @@ impl Guest<'_> {
         self.must(&["rm", "-f", "/run/lab-leave"])
     }
 
-    /// Checks `fencing-agent` as a client of `watchdog-mux`. On one virtual machine `fencing-agent` is killed, and the other virtual
-    /// machine is cut off. Both must be reset.
+    /// Checks `fencing-agent` as a client of `watchdog-mux`. Both virtual machines are cut off. On one of them
+    /// `fencing-agent` is killed before. Each of these must cause a reset.
     fn agent_of_the_multiplexer(self) -> Result<()> {
         self.configure(MUX_SOCKET)?;
-        self.start_multiplexer()?;
-        self.start_agent()?;
         if self.node == NODES[0] {
+            self.start_multiplexer()?;
+            self.start_agent()?;
             self.reset_within("fencing-agent, a client of watchdog-mux, is killed", MUX_TIMEOUT, || {
                 self.must(&["sh", "-c", "kill -9 $(systemctl show --value --property=MainPID fencing-agent)"])
             })?;
-        } else {
-            self.reset_within("fencing-agent, a client of watchdog-mux, is cut off", WINDOW + MUX_TIMEOUT, || {
-                net::set_cluster_cable(self.lab, self.node, false)
-            })?;
-            net::set_cluster_cable(self.lab, self.node, true)?;
+            self.last_boot_ended_with(MUX, &["feeding ended: fencing-agent", "closed without V"])?;
         }
+        self.start_multiplexer()?;
+        self.start_agent()?;
+        self.reset_within("fencing-agent, a client of watchdog-mux, is cut off", WINDOW + MUX_TIMEOUT, || {
+            net::set_cluster_cable(self.lab, self.node, false)
+        })?;
+        net::set_cluster_cable(self.lab, self.node, true)?;
         self.last_boot_ended_with(MUX, &["feeding ended: fencing-agent", "closed without V"])?;
         if self.node == NODES[1] {
             self.start_multiplexer()?;
