@@ -89,9 +89,9 @@ fn consequence(config: &Config, timing: &Timing) -> String {
     )
 }
 
-/// Returns the shortest time from a cut to a consequence that comes `time` after the newest contacts. These may be older than the cut by one
-/// interval of challenges. An interval below [`NEGLIGIBLE`] is left out. Another one is subtracted, and the result is rounded down to a whole
-/// second.
+/// Returns the shortest time from a cut to a consequence that comes `time` after the newest contacts. These may be older than the cut
+/// by one interval of challenges. An interval below [`NEGLIGIBLE`] is left out. A longer one is subtracted, and the result is rounded
+/// down to a whole second.
 fn after_a_cut(time: Duration, timing: &Timing) -> Duration {
     let age = timing.challenge;
     if age < NEGLIGIBLE { time } else { Duration::from_secs(time.saturating_sub(age).as_secs()) }
