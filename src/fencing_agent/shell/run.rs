@@ -175,10 +175,7 @@ impl Shell {
                 self.work.timeout = timeout;
                 Event::Opened { identity, timeout, has_magic_close }
             }
-            Report::NotOpened { why } => {
-                self.chronicle.warn(format!("not armed: {why}"));
-                Event::NotOpened { why }
-            }
+            Report::NotOpened { why } => Event::NotOpened { why },
             Report::Terminate => Event::Terminate,
             Report::Kubernetes(told) => return self.of_kubernetes(told),
             Report::MuxClosed { why } => {
