@@ -45,6 +45,8 @@ enum Order {
 struct Shared {
     /// The time until which the watchdog is fed, in nanoseconds since boot.
     until: AtomicU64,
+    /// The interval at which the watchdog is fed, in nanoseconds.
+    interval: AtomicU64,
     is_open: AtomicBool,
     fed_at: AtomicU64,
     failures: AtomicU64,
@@ -66,7 +68,7 @@ impl Feeder {
         programs: Programs,
         reports: UnboundedSender<Report>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { interval: AtomicU64::new(nanoseconds(watchdog.interval)), ..Shared::default() });
         let (orders, waiting) = mpsc::channel();
         let thread = Thread { shared: Arc::clone(&shared), watchdog, armed, programs, reports, open: None, next: 0 };
         std::thread::Builder::new().name("feeder".to_owned()).spawn(move || thread.run(&waiting))?;
@@ -75,7 +77,7 @@ impl Feeder {
 
     /// Sets the time until which the watchdog is fed, as a duration since boot.
     pub(crate) fn feed_until(&self, until: Duration) {
-        let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        let until = nanoseconds(until);
         let before = self.shared.until.swap(until, Ordering::SeqCst);
         let now = clock::boot_nanoseconds();
         if before <= now && now < until {
@@ -165,7 +167,7 @@ impl Thread {
 
     /// Feeds the watchdog if it is time. Returns the time to wait until the next call.
     fn turn(&mut self) -> Duration {
-        let interval = u64::try_from(self.watchdog.interval.as_nanos()).unwrap_or(u64::MAX);
+        let interval = self.shared.interval.load(Ordering::SeqCst);
         let now = clock::boot_nanoseconds();
         let until = self.shared.until.load(Ordering::SeqCst);
         let Some(backend) = &mut self.open else { return IDLE };
@@ -175,7 +177,7 @@ impl Thread {
                 self.close_mux("the deadline has passed".to_owned());
                 return IDLE;
             }
-            return self.watchdog.interval;
+            return Duration::from_nanos(interval);
         }
         if now >= self.next {
             match backend.feed() {
@@ -222,6 +224,8 @@ impl Thread {
         let (device, about) = examined.open(&self.programs).map_err(|why| why.to_string())?;
         let has_magic_close = about.has_magic_close.or(known).unwrap_or(false);
         self.armed.note(has_magic_close);
+        let interval = nanoseconds(interval(self.watchdog.interval, about.timeout));
+        self.shared.interval.store(interval, Ordering::SeqCst);
         let report = Report::Opened {
             identity: about.identity,
             timeout: about.timeout,
@@ -263,6 +267,16 @@ impl Thread {
             }
         }
     }
+}
+
+/// Returns the interval at which a device with the time-out `timeout` is fed: `wanted`, but at most half of the time-out. A device that was
+/// left running, or has no magic close, may have a shorter time-out than the configured one.
+fn interval(wanted: Duration, timeout: Duration) -> Duration {
+    wanted.min(timeout / 2)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Returns the watchdog device and its settings, in the form that [`watchdog::examine`] needs.

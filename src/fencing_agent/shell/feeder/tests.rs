@@ -21,7 +21,10 @@ fn millis(millis: u64) -> Duration {
 }
 
 fn feeder(dir: &Path, device: &str) -> (Feeder, UnboundedReceiver<Report>) {
-    let watchdog = Watchdog { device: dir.join(device), timeout: Duration::from_secs(15), interval: millis(100) };
+    feeder_with(dir, Watchdog { device: dir.join(device), timeout: Duration::from_secs(15), interval: millis(100) })
+}
+
+fn feeder_with(dir: &Path, watchdog: Watchdog) -> (Feeder, UnboundedReceiver<Report>) {
     let (reports, reported) = unbounded_channel();
     let feeder = Feeder::start(watchdog, Armed::in_dir(dir), Programs::default(), reports).unwrap();
     (feeder, reported)
@@ -65,6 +68,23 @@ fn it_feeds_while_the_deadline_lies_ahead_and_at_once_when_it_moves_ahead() {
     feeder.end();
     assert_eq!(bytes(&mut device).last(), Some(&b'V'));
     assert_eq!(Armed::in_dir(dir.path()).read(), None);
+}
+
+/// Asserts that a device with a shorter time-out than two intervals is fed twice in its time-out. The time-out of a FIFO is the configured
+/// one, and a check by whole seconds accepts this one.
+#[test]
+fn a_short_time_out_of_the_device_shortens_the_interval() {
+    assert_eq!(interval(Duration::from_secs(5), Duration::from_secs(15)), Duration::from_secs(5));
+    assert_eq!(interval(Duration::from_secs(5), Duration::from_secs(5)), millis(2_500));
+    let dir = tempfile::tempdir().unwrap();
+    let mut device = fifo(dir.path());
+    let watchdog = Watchdog { device: dir.path().join("watchdog"), timeout: millis(200), interval: millis(900) };
+    let (feeder, mut reported) = feeder_with(dir.path(), watchdog);
+    feeder.feed_until(Duration::MAX);
+    feeder.arm();
+    reported.blocking_recv().unwrap();
+    clock::sleep(millis(550));
+    assert!(bytes(&mut device).len() >= 3);
 }
 
 #[test]
