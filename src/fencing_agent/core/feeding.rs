@@ -345,9 +345,21 @@ impl Feeding {
         self.api_up
     }
 
-    /// Returns the reason why an armed watchdog is not fed; `None` if it is fed or not armed.
+    /// Returns the reason why the watchdog is not fed although it runs; `None` if it is fed or does not run.
     pub(super) fn unfed_because(&self) -> Option<String> {
-        self.lost.clone().filter(|_| self.is_armed())
+        if self.is_armed() {
+            return self.lost.clone();
+        }
+        // The device that an earlier agent left running resets the machine, unless this agent opens it in time.
+        if !self.watchdog.left_running || self.mode != OnQuorumLoss::Watchdog {
+            return None;
+        }
+        let device = &self.watchdog.device;
+        let waits = || match self.contact_since {
+            None => format!("no quorum since the start, and {device} was left running"),
+            Some(_) => format!("{device} was left running, and is not open yet"),
+        };
+        Some(self.lost.clone().or_else(|| self.not_opened.clone()).unwrap_or_else(waits))
     }
 
     /// Returns the reason why the watchdog is not armed; `None` if it is armed.

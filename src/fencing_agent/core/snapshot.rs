@@ -68,7 +68,7 @@ pub(crate) struct Snapshot {
     pub(crate) deadline: Option<Duration>,
     /// The reason why the watchdog is not armed, in words; `None` if it is armed.
     pub(crate) disarmed_because: Option<String>,
-    /// The reason why an armed watchdog is not fed; `None` if it is fed or not armed.
+    /// The reason why a watchdog is not fed that is armed, or that an earlier agent left running; `None` if there is none.
     pub(crate) unfed_because: Option<String>,
     /// The health score of this node, from 0 (healthy) to 7.
     pub(crate) score: u8,

@@ -55,6 +55,8 @@ fn a_device_that_was_left_running_is_fed_at_the_first_contact_and_not_before() {
             && played.logged(&format!("{why}; reset in at most 15 s"))
     );
     assert!(!played.has(&Output::Arm) && played.deadline().is_none_or(|deadline| deadline.is_zero()));
+    let unfed = |played: &Played| played.agent.snapshot(played.now).unfed_because;
+    assert_eq!(unfed(&played).as_deref(), Some("no quorum since the start, and /dev/watchdog was left running"));
     played.there.insert("c");
     let began = played.now;
     played.pass(1);
@@ -63,6 +65,21 @@ fn a_device_that_was_left_running_is_fed_at_the_first_contact_and_not_before() {
     let before = &played.outputs[..at];
     assert!(played.has(&Output::RememberUnfed(None)));
     assert!(matches!(before.last(), Some((now, Output::FeedUntil(deadline))) if deadline > now), "{before:?}");
+    assert_eq!(unfed(&played), None);
+}
+
+#[test]
+fn a_device_that_was_left_running_and_cannot_be_opened_is_unfed() {
+    let watchdog = Watchdog { left_running: true, ..settings(3).watchdog };
+    let mut feeding = Feeding::new(OnQuorumLoss::Watchdog, watchdog.clone());
+    feeding.hold(Vec::new());
+    let contact = [Some(seconds(1)), Some(seconds(1))];
+    feeding.update(seconds(1), Quorum::of(3, None, false), &contact, seconds(3), &mut Vec::new());
+    assert_eq!(feeding.unfed_because().as_deref(), Some("/dev/watchdog was left running, and is not open yet"));
+    feeding.not_opened(seconds(1), "busy: sbd".to_owned());
+    assert_eq!(feeding.unfed_because().as_deref(), Some("busy: sbd"));
+    assert_eq!(Feeding::new(OnQuorumLoss::Wait, watchdog).unfed_because(), None);
+    assert_eq!(Feeding::new(OnQuorumLoss::Watchdog, settings(3).watchdog).unfed_because(), None);
 }
 
 #[test]
