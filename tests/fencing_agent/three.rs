@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,6 +12,37 @@ use nix::sys::signal::Signal;
 
 use crate::cluster::{Cluster, Node, eventually, must_feed_by_quorum};
 use crate::namespaces;
+
+/// Asserts that an agent whose multiplexer dies is unfed although its quorum holds.
+#[test]
+fn a_dead_multiplexer_leaves_its_client_unfed() {
+    namespaces::run(module_path!(), "a_dead_multiplexer_leaves_its_client_unfed", 90, || {
+        let mut cluster = Cluster::new(3, 1, "", "");
+        fs::create_dir(cluster.nodes[0].path("mux")).unwrap();
+        let dir = fs::canonicalize(cluster.nodes[0].path("mux")).unwrap();
+        let socket = dir.join("watchdog-mux.sock");
+        let config = fs::read_to_string(cluster.nodes[0].path("config")).unwrap();
+        let device = cluster.nodes[0].path("watchdog");
+        let of_mux = config.replace(&format!("'{}'", device.display()), &format!("'{}'", socket.display()));
+        assert_ne!(of_mux, config);
+        fs::write(cluster.nodes[0].path("config"), of_mux).unwrap();
+        let mut run = cluster.nodes[0].inside(env!("CARGO_BIN_EXE_tandem"));
+        run.arg("watchdog-mux").arg("--run-dir").arg(&dir).arg("run").arg("--device").arg(&device);
+        run.env_remove("JOURNAL_STREAM").env_remove("WATCHDOG_MODULE").stdin(Stdio::null()).stderr(Stdio::null());
+        let mut mux = run.spawn().unwrap();
+        eventually("the multiplexer does not serve", || dir.join("watchdog-mux.json").exists());
+        cluster.start_all();
+        cluster.must_reach(&[0, 1, 2], 3);
+        eventually("it is not armed", || cluster.nodes[0].status()["fed"] == true);
+        assert_eq!(cluster.nodes[0].asked(&["status"]).status.code(), Some(0));
+        mux.kill().unwrap();
+        mux.wait().unwrap();
+        eventually("it is not unfed", || cluster.nodes[0].asked(&["status"]).status.code() == Some(3));
+        let status = cluster.nodes[0].status();
+        assert!(status["why"].as_str().is_some_and(|why| why.contains(" closed without V (")), "{status}");
+        assert_eq!(status["reachable"], 3, "{status}");
+    });
+}
 
 #[test]
 fn one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing() {

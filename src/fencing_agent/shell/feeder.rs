@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(12);
 const MUX_TIME: Duration = Duration::from_secs(2);
 /// Time for which the feeding thread sleeps while no watchdog is open.
 const IDLE: Duration = Duration::from_secs(60);
+/// The longest time beyond an interval for which the watchdog may take no byte and still counts as fed.
+const LATE: Duration = Duration::from_secs(2);
 /// Time-out of the device behind `watchdog-mux`, if the state file of `watchdog-mux` contains none.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -48,6 +50,8 @@ struct Shared {
     /// The interval at which the watchdog is fed, in nanoseconds.
     interval: AtomicU64,
     is_open: AtomicBool,
+    /// The time at which the watchdog last took a byte, in nanoseconds since boot. Until the first byte it is the time of the opening. After
+    /// the deadline has moved from the past into the future, it is the time of that.
     fed_at: AtomicU64,
     failures: AtomicU64,
     last_error: AtomicI32,
@@ -81,6 +85,7 @@ impl Feeder {
         let before = self.shared.until.swap(until, Ordering::SeqCst);
         let now = clock::boot_nanoseconds();
         if before <= now && now < until {
+            self.shared.fed_at.fetch_max(now, Ordering::SeqCst);
             let _ = self.orders.send(Order::Feed);
         }
     }
@@ -103,6 +108,15 @@ impl Feeder {
 
     pub(crate) fn is_open(&self) -> bool {
         self.shared.is_open.load(Ordering::SeqCst)
+    }
+
+    /// Returns the time since the open watchdog last took a byte, if that is too long; `None` if the deadline has passed. `now` is the time
+    /// since boot.
+    pub(crate) fn late(&self, now: Duration) -> Option<Duration> {
+        let of = |time: &AtomicU64| Duration::from_nanos(time.load(Ordering::SeqCst));
+        let late = now.saturating_sub(of(&self.shared.fed_at));
+        let is_due = self.is_open() && now < of(&self.shared.until);
+        (is_due && late > of(&self.shared.interval) + LATE).then_some(late)
     }
 
     /// Returns the number of failed attempts to feed or disarm, and the last error.
@@ -207,6 +221,7 @@ impl Thread {
             Ok((backend, report)) => {
                 self.open = Some(backend);
                 self.next = 0;
+                self.shared.fed_at.store(clock::boot_nanoseconds(), Ordering::SeqCst);
                 self.shared.is_open.store(true, Ordering::SeqCst);
                 report
             }

@@ -70,6 +70,8 @@ pub(crate) struct Work {
     dropped: BTreeMap<&'static str, u64>,
     identity: Option<String>,
     timeout: Duration,
+    /// The reason why the connection to `watchdog-mux` is closed without `V`; `None` if it is not.
+    mux_closed: Option<String>,
     maintenance: Option<Vec<String>>,
     /// The reasons for not using the watchdog, from this node's Node; `None` until the API server has answered.
     of_node: Option<Vec<String>>,
@@ -173,14 +175,16 @@ impl Shell {
                 }
                 self.work.identity = Some(identity.clone());
                 self.work.timeout = timeout;
+                self.work.mux_closed = None;
                 Event::Opened { identity, timeout, has_magic_close }
             }
             Report::NotOpened { why } => Event::NotOpened { why },
             Report::Terminate => Event::Terminate,
             Report::Kubernetes(told) => return self.of_kubernetes(told),
             Report::MuxClosed { why } => {
-                let text =
-                    format!("{device} closed without V ({why}): reset in at most {} s", self.work.timeout.as_secs());
+                let why = format!("{device} closed without V ({why})");
+                let text = format!("{why}: reset in at most {} s", self.work.timeout.as_secs());
+                self.work.mux_closed = Some(why);
                 self.chronicle.log(chronicle::Line { weight: chronicle::Weight::Synced, text });
                 return false;
             }
@@ -306,6 +310,7 @@ impl Shell {
         for (reason, count) in self.work.dropped.iter().chain(&seen.dropped_total) {
             *dropped.entry((*reason).to_owned()).or_default() += count;
         }
+        let late = self.feeder.late(now);
         let has_watchdog = self.config.on_quorum_loss == core::OnQuorumLoss::Watchdog;
         State {
             boot: self.writer.boot.clone(),
@@ -326,10 +331,10 @@ impl Shell {
             reachable: seen.reachable,
             window: seen.window.as_secs_f64(),
             armed: seen.armed && self.feeder.is_open(),
-            fed: seen.fed && self.feeder.is_open(),
+            fed: seen.fed && self.feeder.is_open() && late.is_none(),
             deadline: seen.deadline.map(nanoseconds),
             disarmed: seen.disarmed_because,
-            unfed: seen.unfed_because,
+            unfed: unfed(seen.unfed_because, self.work.mux_closed.clone(), late),
             score: seen.score,
             suspicions: seen.suspicions_total,
             joins: seen.join_total,
@@ -369,6 +374,13 @@ impl Shell {
         let _ = State::remove(&self.run_dir);
         self.chronicle.end();
     }
+}
+
+/// Returns the reason why the watchdog is not fed although it runs. The core's reason is the cause of the others, if there is one. The core
+/// knows neither that `watchdog-mux` died, nor that a driver refuses bytes.
+fn unfed(of_core: Option<String>, mux_closed: Option<String>, late: Option<Duration>) -> Option<String> {
+    let late = late.map(|late| format!("the device took no byte for {} s", late.as_secs()));
+    of_core.or(mux_closed).or(late)
 }
 
 fn shown(member: &MemberView, now: Duration) -> Member {

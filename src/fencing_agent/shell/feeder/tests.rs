@@ -70,6 +70,40 @@ fn it_feeds_while_the_deadline_lies_ahead_and_at_once_when_it_moves_ahead() {
     assert_eq!(Armed::in_dir(dir.path()).read(), None);
 }
 
+/// Asserts that a device that takes no byte is noticed. A full FIFO refuses bytes, as a driver may.
+#[test]
+fn a_device_that_refuses_bytes_is_late() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut device = fifo(dir.path());
+    let (feeder, mut reported) = feeder(dir.path(), "watchdog");
+    let minute = Duration::from_secs(60);
+    feeder.feed_until(Duration::MAX);
+    assert_eq!(feeder.late(now() + minute), None, "not open");
+    feeder.arm();
+    reported.blocking_recv().unwrap();
+    assert_eq!(feeder.late(now()), None, "just opened");
+    let mut full = OpenOptions::new()
+        .write(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(dir.path().join("watchdog"))
+        .unwrap();
+    for size in [4096, 1] {
+        while full.write(&vec![0; size]).is_ok_and(|count| count > 0) {}
+    }
+    clock::sleep(millis(350));
+    assert!(feeder.failures().0 > 0);
+    assert_eq!(feeder.late(now()), None, "its time is not over");
+    assert!(feeder.late(now() + LATE).is_some_and(|late| late > LATE));
+    feeder.feed_until(Duration::ZERO);
+    assert_eq!(feeder.late(now() + minute), None, "nothing is due");
+    feeder.feed_until(Duration::MAX);
+    assert_eq!(feeder.late(now() + millis(1_850)), None, "due again just now");
+    while !bytes(&mut device).is_empty() {}
+    clock::sleep(millis(250));
+    assert!(!bytes(&mut device).is_empty());
+    assert_eq!(feeder.late(now() + LATE / 2), None, "it takes bytes again");
+}
+
 /// Asserts that a device with a shorter time-out than two intervals is fed twice in its time-out. The time-out of a FIFO is the configured
 /// one, and a check by whole seconds accepts this one.
 #[test]
