@@ -80,8 +80,9 @@ With --json:
   node, group     this node's name, and the name of its group
   pid             process id of the agent
   fed, armed      whether the watchdog is fed, and whether it is armed
+  unfed           whether the watchdog is not fed although it should be; then the command ends with 3
   deadline        seconds until the feeding ends without another answer
-  why             why the watchdog is not fed
+  why             why the watchdog is not fed, or for how long the agent has written nothing
   disarmed        why the watchdog is not armed
   device, identity, timeout   path and name of the device, and its time-out in seconds
   on_quorum_loss  what happens when the quorum is lost, as configured

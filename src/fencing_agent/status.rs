@@ -33,6 +33,8 @@ pub(super) struct Status {
     group: String,
     pid: u32,
     fed: bool,
+    /// True if the watchdog is not fed although it should be.
+    unfed: bool,
     armed: bool,
     deadline: Option<f64>,
     why: Option<String>,
@@ -66,6 +68,9 @@ impl Status {
         let is_stale = (age > STALE).then(|| format!("the agent has written nothing for {} s", age.as_secs()));
         let has_watchdog = state.on_quorum_loss == "watchdog";
         let is_fed = state.fed && is_stale.is_none();
+        // A device without the magic close is disarmed and fed. A dead agent no longer feeds it.
+        let was_fed_or_armed = has_watchdog && (state.fed || state.disarmed.is_none());
+        let is_unfed = !is_fed && (state.unfed.is_some() || (is_stale.is_some() && was_fed_or_armed));
         let why = is_stale.or(state.unfed);
         Self {
             format: 1,
@@ -73,6 +78,7 @@ impl Status {
             group: state.group,
             pid: state.pid,
             fed: is_fed,
+            unfed: is_unfed,
             armed: state.armed,
             deadline: state.deadline.map(|until| seconds_between(now, until)),
             why: why.filter(|_| !is_fed),
@@ -98,7 +104,7 @@ impl Status {
 
     /// Returns whether the watchdog is not fed although it should be.
     pub(super) fn is_unfed(&self) -> bool {
-        !self.fed && self.why.is_some()
+        self.unfed
     }
 
     pub(super) fn json(&self) -> io::Result<String> {
@@ -107,12 +113,16 @@ impl Status {
 
     /// Returns the status as text for the operator, without the last line break.
     pub(super) fn text(&self) -> String {
-        let mut text = match (&self.why, &self.disarmed) {
-            (Some(why), _) => format!("not fed: {why}"),
-            (None, Some(why)) => format!("not armed: {why}"),
-            (None, None) if self.fed => "fed".to_owned(),
-            (None, None) => format!("no watchdog: on_quorum_loss is {}", self.on_quorum_loss),
+        let why = self.why.as_deref().unwrap_or_default();
+        let mut text = match &self.disarmed {
+            _ if self.unfed => format!("not fed: {why}"),
+            Some(disarmed) => format!("not armed: {disarmed}"),
+            None if self.fed => "fed".to_owned(),
+            None => format!("no watchdog: on_quorum_loss is {}", self.on_quorum_loss),
         };
+        if !self.unfed && !why.is_empty() {
+            let _ = write!(text, "; {why}");
+        }
         if let (Some(device), Some(identity)) = (&self.device, &self.identity) {
             let _ = write!(text, "\ndevice: {device} ({identity}), time-out {} s", self.timeout);
         }
@@ -162,6 +172,8 @@ impl Status {
         if self.on_quorum_loss == "watchdog" {
             page.one("armed", "gauge", "Whether the watchdog is open.", f64::from(u8::from(self.armed)));
             page.one("fed", "gauge", "Whether the watchdog is fed.", f64::from(u8::from(self.fed)));
+            let unfed = f64::from(u8::from(self.unfed));
+            page.one("unfed", "gauge", "Whether the watchdog is not fed although it should be.", unfed);
         }
         if let Some(deadline) = self.deadline {
             page.one("deadline_seconds", "gauge", "Seconds until feeding ends without another answer.", deadline);

@@ -23,13 +23,14 @@ fn test(name: &str, metrics: &[(&str, u32)], minute: u64, alerts: &[&str]) -> Va
 
 #[test]
 fn the_two_rules_fire_in_their_states_alone() {
-    let (armed, fed, mux) = ("tandem_fencing_agent_armed", "tandem_fencing_agent_fed", "tandem_watchdog_mux_fed");
+    let (armed, unfed, mux) = ("tandem_fencing_agent_armed", "tandem_fencing_agent_unfed", "tandem_watchdog_mux_fed");
     let tests = [
-        test("healthy", &[(armed, 1), (fed, 1), (mux, 1)], 1500, &[]),
-        test("no quorum", &[(armed, 1), (fed, 0)], 1, &["TandemWatchdogNotFed"]),
+        test("healthy", &[(armed, 1), (unfed, 0), (mux, 1)], 1500, &[]),
+        test("no quorum", &[(armed, 1), (unfed, 1)], 1, &["TandemWatchdogNotFed"]),
+        test("left running, and no contact", &[(armed, 0), (unfed, 1)], 1, &["TandemWatchdogNotFed"]),
         test("a client died", &[(mux, 0)], 1, &["TandemWatchdogNotFed"]),
-        test("maintenance", &[(armed, 0), (fed, 0)], 1439, &[]),
-        test("maintenance for a day", &[(armed, 0), (fed, 0)], 1441, &["TandemWatchdogDisarmed"]),
+        test("maintenance", &[(armed, 0), (unfed, 0)], 1439, &[]),
+        test("maintenance for a day", &[(armed, 0), (unfed, 0)], 1441, &["TandemWatchdogDisarmed"]),
         test("no watchdog", &[("tandem_fencing_agent_quorum", 2)], 1500, &[]),
     ];
     let rules = shipped(FILE);

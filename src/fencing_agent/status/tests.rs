@@ -87,6 +87,13 @@ fn people_see_whether_it_is_fed_and_each_member() {
     );
     let lost = State { fed: false, unfed: Some("quorum lost".to_owned()), ..state() };
     assert!(of(lost.clone()).is_unfed() && of(lost).text().starts_with("not fed: quorum lost\n"));
+    for why in
+        ["no quorum since the start, and /dev/watchdog was left running", "mux.sock closed without V (Broken pipe)"]
+    {
+        let waits = Some("no 10 s of contact with a quorum yet".to_owned());
+        let unfed = State { fed: false, armed: false, disarmed: waits, unfed: Some(why.to_owned()), ..state() };
+        assert!(of(unfed.clone()).is_unfed() && of(unfed).text().starts_with(&format!("not fed: {why}\n")), "{why}");
+    }
     let disarmed = State { fed: false, armed: false, disarmed: Some("maintenance".to_owned()), ..state() };
     assert!(!of(disarmed.clone()).is_unfed());
     assert!(of(disarmed).text().starts_with("not armed: maintenance\n"));
@@ -101,6 +108,26 @@ fn a_state_that_stands_still_is_one_of_a_dead_agent() {
 }
 
 #[test]
+fn a_dead_agent_is_unfed_only_if_its_watchdog_runs() {
+    let dead = |state: State| Status::of(state, Duration::from_secs(6), 3 * SECOND);
+    let silent = "the agent has written nothing for 6 s";
+    for word in ["wait", "notify"] {
+        let without = State { fed: false, armed: false, device: None, on_quorum_loss: word.to_owned(), ..state() };
+        let without = dead(without);
+        assert!(!without.is_unfed() && !without.metrics().contains("_agent_unfed"), "{word}");
+        assert!(without.text().starts_with(&format!("no watchdog: on_quorum_loss is {word}; {silent}\n")), "{word}");
+    }
+    let disarmed = State { fed: false, armed: false, disarmed: Some("maintenance".to_owned()), ..state() };
+    assert!(!dead(disarmed.clone()).is_unfed() && dead(disarmed.clone()).metrics().contains("_agent_unfed 0\n"));
+    assert!(dead(disarmed.clone()).text().starts_with(&format!("not armed: maintenance; {silent}\n")));
+    // Without the magic close, maintenance feeds the device, and so the death of the agent is a reset.
+    let fed = State { fed: true, ..disarmed.clone() };
+    assert!(dead(fed).text().starts_with(&format!("not fed: {silent}\n")));
+    let left_running = State { unfed: Some("no quorum since the start".to_owned()), ..disarmed };
+    assert!(dead(left_running).is_unfed());
+}
+
+#[test]
 fn the_metrics_have_all_names() {
     let page = of(state()).metrics();
     for line in [
@@ -110,6 +137,7 @@ fn the_metrics_have_all_names() {
         "reachable 2",
         "armed 1",
         "fed 1",
+        "unfed 0",
         "deadline_seconds 2",
         "health_score 1",
         "suspicions_total 3",
@@ -119,6 +147,8 @@ fn the_metrics_have_all_names() {
     ] {
         assert!(page.lines().any(|found| found == format!("tandem_fencing_agent_{line}")), "{line}: {page}");
     }
+    let unfed = of(State { fed: false, unfed: Some("quorum lost".to_owned()), ..state() });
+    assert!(unfed.metrics().contains("\ntandem_fencing_agent_unfed 1\n"));
     assert!(!of(State { on_quorum_loss: "wait".to_owned(), ..state() }).metrics().contains("_agent_fed"));
     let watched = of(State { watch_age: Some(2.5), ..state() }).metrics();
     assert!(!page.contains("watch_age") && watched.contains("watch_age_seconds 2.5"));
