@@ -1,7 +1,9 @@
 //! Four agents that take their list from the Kubernetes API, on a separate network: two halves, and each reason to be
 //! disarmed.
 
+use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -19,6 +21,11 @@ const PORT: u16 = 6443;
 
 /// Starts four agents and a stand-in for the Kubernetes API. The returned directory contains the kubeconfig.
 fn started() -> (Cluster, StandIn, tempfile::TempDir) {
+    started_of(4)
+}
+
+/// Starts four agents on `hosts` hosts, as [`started`] does.
+fn started_of(hosts: usize) -> (Cluster, StandIn, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kubeconfig");
     let kubeconfig = json!({
@@ -29,14 +36,16 @@ fn started() -> (Cluster, StandIn, tempfile::TempDir) {
     });
     std::fs::write(&path, kubeconfig.to_string()).unwrap();
     let tail = format!("[kubernetes]\nkubeconfig = '{}'\napi_timeout = '1s'\n", path.display());
-    let mut cluster = Cluster::new(4, 2, "", &tail);
+    let mut cluster = Cluster::new(hosts, 2, "", &tail);
     let address = cluster.join(API);
     let api = StandIn::start(TcpListener::bind((address, PORT)).unwrap());
     for at in 1..=4 {
         api.put(&format!("n{at}"), &format!("uid{at}"), &format!("10.{MEMBERS}.0.{at}"), "test");
     }
-    cluster.nodes.iter().for_each(Node::leave_running);
-    cluster.start_all();
+    for node in &mut cluster.nodes[..4] {
+        node.leave_running();
+        node.start();
+    }
     cluster.must_reach(&[0, 1, 2, 3], 4);
     (cluster, api, dir)
 }
@@ -90,6 +99,31 @@ fn of_two_halves_those_live_that_reach_the_api_server() {
             "{}",
             cluster.nodes[0].log()
         );
+    });
+}
+
+/// Asserts that a fifth Node is listed once its agent sends datagrams, and that datagrams with another key have nothing listed.
+#[test]
+fn a_new_node_is_listed_as_soon_as_it_is_heard_and_a_forged_one_is_not() {
+    namespaces::run(module_path!(), "a_new_node_is_listed_as_soon_as_it_is_heard_and_a_forged_one_is_not", 100, || {
+        let (mut cluster, api, _dir) = started_of(5);
+        let lists = || api.asked().iter().filter(|asked| asked.contains("labelSelector")).count();
+        api.put("n5", "uid5", &format!("10.{MEMBERS}.0.5"), "test");
+        fs::write(cluster.dir.path().join("other"), "f".repeat(64)).unwrap();
+        fs::set_permissions(cluster.dir.path().join("other"), fs::Permissions::from_mode(0o600)).unwrap();
+        cluster.configure(4, "other");
+        cluster.nodes[4].start();
+        // The list of the fifth agent's own start is among these.
+        let before = lists();
+        eventually("the forged ones are not counted", || {
+            cluster.nodes[..4].iter().all(|node| node.status()["dropped"]["seal"].as_u64() > Some(3))
+        });
+        assert_eq!(lists(), before, "a name without the key has the API listed");
+        cluster.nodes[4].kill();
+        cluster.configure(4, "key");
+        cluster.nodes[4].start();
+        // The next list without that datagram is minutes away.
+        cluster.must_reach(&[0, 1, 2, 3, 4], 5);
     });
 }
 

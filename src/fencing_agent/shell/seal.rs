@@ -30,9 +30,10 @@ const START: usize = 16;
 pub(crate) enum Dropped {
     /// The datagram is of another program.
     Foreign,
-    /// The sender is not in the list of members.
+    /// The datagram was sealed with the group's key, but its sender is not in the list of members.
     Unlisted,
-    /// The datagram's authentication failed: it was sealed with another key, group, receiver or network, or is damaged.
+    /// The datagram's authentication failed: it was sealed with another key, group, receiver or network, or is damaged. It proves
+    /// no name of a sender.
     Seal,
     /// The datagram was received before, or is from an earlier start of the sender's agent.
     Replay,
@@ -113,9 +114,6 @@ impl Sealer {
     /// Authenticates and decrypts a datagram that arrived on `network`. Returns the sender's name and the payload.
     pub(crate) fn open(&mut self, datagram: &[u8], network: usize) -> Result<(String, Vec<u8>), Dropped> {
         let parts = Parts::of(datagram).ok_or(Dropped::Foreign)?;
-        if !self.listed.contains(parts.name) {
-            return Err(Dropped::Unlisted);
-        }
         let bound = bound(parts.header, &self.own, network);
         let mut sealed = parts.sealed.to_vec();
         let mut unseal = |key: &LessSafeKey| {
@@ -138,6 +136,10 @@ impl Sealer {
         }
         let key = derive(&self.root, &self.group, parts.name, &parts.start).ok_or(Dropped::Seal)?;
         let payload = unseal(&key)?;
+        // The main loop lists the API again for an unlisted sender, so only a sender with the group's key may get here.
+        if !self.listed.contains(parts.name) {
+            return Err(Dropped::Unlisted);
+        }
         let mut seen = Seen::default();
         seen.note(parts.counter);
         self.senders.insert(parts.name.to_owned(), Sender { start: parts.start, key, seen });

@@ -43,6 +43,11 @@ fn foreign_and_unlisted_ones_are_told_apart() {
     }
     b.list(["c"]);
     assert_eq!(b.open(&a.seal("b", 0, b"ping").unwrap(), 0), Err(Dropped::Unlisted));
+    assert!(b.senders.is_empty(), "kept for an unlisted sender");
+    let forged = sealer(&[9; 32], "g", "a", 1).seal("b", 0, b"ping").unwrap();
+    assert_eq!(b.open(&forged, 0), Err(Dropped::Seal), "a forged name has the API listed");
+    let other_group = sealer(&[7; 32], "h", "a", 1).seal("b", 0, b"ping").unwrap();
+    assert_eq!(b.open(&other_group, 0), Err(Dropped::Seal));
     b.list(["a"]);
     assert!(b.open(&a.seal("b", 0, b"ping").unwrap(), 0).is_ok());
 }
