@@ -97,7 +97,11 @@ fn way_on(holder: &Holder) -> String {
             "set 'RuntimeWatchdogSec=0' in /etc/systemd/system.conf, then 'systemctl daemon-reexec'".to_owned()
         }
         "watchdog" | "wd_keepalive" => format!("'systemctl disable --now {}'", holder.name),
-        "watchdog-mux" => "'watchdog-mux status' shows what it serves".to_owned(),
+        "watchdog-mux" => {
+            "have fencing-agent use its socket: type 'device = \"/run/watchdog-mux.sock\"' under [watchdog]; \
+             'watchdog-mux status' shows what it serves"
+                .to_owned()
+        }
         "fencing-agent" => {
             "'systemctl disable --now fencing-agent', or have it use the socket of watchdog-mux".to_owned()
         }
@@ -115,7 +119,7 @@ mod tests {
             ("sbd", "SBD_WATCHDOG_DEV"),
             ("corosync", "watchdog_device: off"),
             ("systemd", "RuntimeWatchdogSec=0"),
-            ("watchdog-mux", "'watchdog-mux status'"),
+            ("watchdog-mux", "type 'device = \"/run/watchdog-mux.sock\"' under [watchdog]; 'watchdog-mux status'"),
             ("fencing-agent", "'systemctl disable --now fencing-agent'"),
             ("another", "'systemctl status 17'"),
         ] {
