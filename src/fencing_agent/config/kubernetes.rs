@@ -9,6 +9,9 @@ use super::refusal::Refusal;
 use crate::adapters::kubernetes::kubeconfig::{self, Access, Pod};
 use crate::adapters::kubernetes::nodes::{self, Failure, Node};
 
+/// The HTTP status with which an overloaded API server puts a request off.
+const TOO_MANY: u16 = 429;
+
 /// The settings for the Kubernetes API: the Nodes that are the members, and the access to the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kubernetes {
@@ -75,7 +78,8 @@ impl Kubernetes {
 fn refusal(why: Failure) -> Refusal {
     match why {
         Failure::Refused { status: 401, why } => Refusal::ApiKnowsUsNot { why },
-        Failure::Refused { status, why } => Refusal::ApiRefuses { status, why },
+        // An API server that is overloaded, or has lost its etcd, does not refuse the account.
+        Failure::Refused { status, why } if status < 500 && status != TOO_MANY => Refusal::ApiRefuses { status, why },
         why => Refusal::NoApi { why: why.to_string() },
     }
 }

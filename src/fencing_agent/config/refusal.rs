@@ -111,6 +111,17 @@ pub(crate) enum Refusal {
     Random,
 }
 
+impl Refusal {
+    /// Returns whether there was no list of members to read: the API server does not serve, or the file of members is missing or broken.
+    /// Returns false if the API server refuses this account or this node.
+    pub(crate) fn is_without_list(&self) -> bool {
+        let is_of_api = matches!(self, Self::NoApi { .. });
+        let is_of_file =
+            matches!(self, Self::NoMembersFile { .. } | Self::Syntax { .. } | Self::Name { .. } | Self::Address { .. });
+        is_of_api || is_of_file
+    }
+}
+
 /// Returns the refusal of a file with the content `text` that is not TOML, or has an unknown key.
 pub(super) fn syntax(file: &Path, text: &str, error: &toml::de::Error) -> Refusal {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

@@ -165,9 +165,13 @@ fn the_group_of_the_api_server_is_the_list_and_what_the_server_refuses_names_wha
     assert!(refused("node9").contains("there is no Node node9, the group has node1, node2, node3"));
     api.edit("node4", |node| node["metadata"]["labels"] = serde_json::json!({}));
     assert!(refused("node4").contains("Node node4 has no such label"));
-    for (status, typed) in
-        [(401, "a token or certificate that it knows"), (403, "get, list and watch nodes"), (404, "answers 404")]
-    {
+    for (status, typed) in [
+        (401, "a token or certificate that it knows"),
+        (403, "get, list and watch nodes"),
+        (404, "answers 404"),
+        (429, "the group cannot be listed (the API answers 429: no)"),
+        (503, "the group cannot be listed (the API answers 503: no)"),
+    ] {
         api.refuse(Some(status));
         assert!(refused("node1").contains(typed), "{}", refused("node1"));
     }

@@ -119,19 +119,16 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     Ok(Started { shell, hub, listener })
 }
 
-/// Reads the configuration. If its list of members is unreadable, uses the list that was last written to disk, and also returns the
-/// reason.
+/// Reads the configuration. If there is no list of members to read, uses the list that was last written to disk, and also returns the
+/// reason. An API server that refuses this account or this node is a refusal, whatever is on disk.
 fn read(file: &Path, environment: Environment, kept: &Kept) -> Result<(Config, Option<Refusal>), Refusal> {
     let why = std::cell::Cell::new(None);
-    let config = Config::read_with(file, environment, |refusal| {
-        let members = kept.members();
-        match members {
-            Some(members) => {
-                why.set(Some(refusal));
-                Ok(members)
-            }
-            None => Err(refusal),
+    let config = Config::read_with(file, environment, |refusal| match kept.members() {
+        Some(members) if refusal.is_without_list() => {
+            why.set(Some(refusal));
+            Ok(members)
         }
+        _ => Err(refusal),
     })?;
     Ok((config, why.take()))
 }
@@ -187,8 +184,27 @@ fn settings(config: &Config, number: u64, left_running: bool) -> Settings {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+    use crate::adapters::kubernetes::kubeconfig;
+    use crate::adapters::kubernetes::nodes::stand_in::StandIn;
     use crate::fencing_agent::config::{EXAMPLE, Members};
+
+    /// Writes the example configuration to `file`, with `top` before it and `list` in place of its table of members.
+    fn write(file: &Path, top: &str, list: &str) {
+        let (head, tail) = EXAMPLE.split_once("[members]\n").unwrap();
+        let tail = tail.split_once("\n\n").unwrap().1;
+        std::fs::write(file, format!("{top}{head}{list}\n{tail}")).unwrap();
+    }
+
+    /// Writes a list of three members to disk, as an earlier start does, and returns it.
+    fn keep(kept: &Kept) -> Members {
+        let addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|text| vec![text.parse().unwrap()]);
+        let members: Members = ["node1", "node2", "node3"].map(str::to_owned).into_iter().zip(addresses).collect();
+        kept.keep_members(&members).unwrap();
+        members
+    }
 
     /// Asserts that a start uses the list of members that was last written to disk if it cannot read the present list. Without a list the
     /// agent would not know the quorum.
@@ -196,18 +212,47 @@ mod tests {
     fn a_list_that_cannot_be_read_is_the_last_one_that_was() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config");
-        let (head, tail) = EXAMPLE.split_once("[members]\n").unwrap();
-        let tail = tail.split_once("\n\n").unwrap().1;
-        let named = format!("members_file = '{}'\n", dir.path().join("none").display());
-        std::fs::write(&file, format!("{named}{head}{tail}")).unwrap();
+        let list = dir.path().join("none");
+        write(&file, &format!("members_file = '{}'\n", list.display()), "");
         let kept = Kept::in_dir(dir.path());
         let refused = read(&file, Environment::default(), &kept).unwrap_err().to_string();
         assert!(refused.contains("the list of members cannot be read"), "{refused}");
-        let addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|text| vec![text.parse().unwrap()]);
-        let members: Members = ["node1", "node2", "node3"].map(str::to_owned).into_iter().zip(addresses).collect();
-        kept.keep_members(&members).unwrap();
+        let members = keep(&kept);
         let (config, why) = read(&file, Environment::default(), &kept).unwrap();
         assert_eq!(config.members, members);
         assert!(why.is_some());
+        for broken in ["node1 = ", "node1 = 'host1'", "'node 1' = '192.0.2.1'"] {
+            std::fs::write(&list, broken).unwrap();
+            let (config, why) = read(&file, Environment::default(), &kept).unwrap();
+            assert!(config.members == members && why.is_some(), "{broken}");
+        }
+    }
+
+    /// Asserts that the last list is used while the API server does not serve, and not if it refuses this account or this node.
+    #[test]
+    fn the_last_list_is_no_way_around_a_refusal_of_the_api_server() {
+        let (dir, api) = (tempfile::tempdir().unwrap(), StandIn::start(TcpListener::bind("127.0.0.1:0").unwrap()));
+        let file = dir.path().join("config");
+        let kubeconfig = kubeconfig::for_server(&dir, &api.server);
+        write(&file, "", &format!("[kubernetes]\nkubeconfig = '{}'\n", kubeconfig.display()));
+        let kept = Kept::in_dir(dir.path());
+        let members = keep(&kept);
+        let refused = || read(&file, Environment::default(), &kept).unwrap_err().to_string();
+        for (status, typed) in [(401, "a token or certificate"), (403, "get, list and watch"), (404, "answers 404")] {
+            api.refuse(Some(status));
+            assert!(refused().contains(typed), "{}", refused());
+        }
+        for status in [429, 503] {
+            api.refuse(Some(status));
+            let (config, why) = read(&file, Environment::default(), &kept).unwrap();
+            assert!(config.members == members && why.is_some(), "{status}");
+        }
+        api.refuse(None);
+        assert!(refused().contains("there is no Node node1"), "{}", refused());
+        api.put("node1", "uid", "192.0.2.1", "others");
+        assert!(refused().contains("'kubectl label node node1 "), "{}", refused());
+        kubeconfig::for_server(&dir, "http://127.0.0.1:1");
+        let (config, why) = read(&file, Environment::default(), &kept).unwrap();
+        assert!(config.members == members && why.is_some());
     }
 }
