@@ -50,8 +50,8 @@ struct Shared {
     /// The interval at which the watchdog is fed, in nanoseconds.
     interval: AtomicU64,
     is_open: AtomicBool,
-    /// The time at which the watchdog last took a byte, in nanoseconds since boot. Until the first byte it is the time of the opening. After
-    /// the deadline has moved from the past into the future, it is the time of that.
+    /// The time at which the watchdog last took a byte, in nanoseconds since boot. Until the first byte it is the time of the opening.
+    /// After the deadline has moved from the past into the future, it is the time of that.
     fed_at: AtomicU64,
     failures: AtomicU64,
     last_error: AtomicI32,
