@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use crate::cluster::{Cluster, Node, eventually, must_feed_by_quorum};
 use crate::namespaces;
 
-/// Asserts that an agent whose multiplexer dies is unfed although its quorum holds.
+/// Asserts that an agent is unfed once its multiplexer dies, although its quorum holds.
 #[test]
 fn a_dead_multiplexer_leaves_its_client_unfed() {
     namespaces::run(module_path!(), "a_dead_multiplexer_leaves_its_client_unfed", 90, || {

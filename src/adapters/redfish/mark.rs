@@ -195,9 +195,9 @@ impl MarkBoard {
     fn read_by(&self, client: &Client) -> Result<Marks, Failure> {
         let (credentials, own) = self.session();
         let is_own = |path: &str| own.as_deref().is_some_and(|own| same(own, path));
-        let all_own = self.handle.paths_on(client);
-        // Without its `Context`, the session of this action's login looks like a mark of the other node.
-        let is_login = |path: &str| !is_own(path) && all_own.iter().any(|own| same(own, path));
+        let logins = self.handle.logins_on(client);
+        // Without a `Context`, the session of this action's login looks like a mark of the other node.
+        let is_login = |path: &str| logins.iter().any(|login| same(login, path));
         let mut marks = Marks::default();
         let mut members = self.members(client, &credentials)?;
         members.retain(|(place, _)| !is_login(&place.path));

@@ -118,11 +118,12 @@ impl SessionHandle {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the paths of the sessions that this action has open on the BMC that `client` reaches.
-    pub(super) fn paths_on(&self, client: &Client) -> Vec<String> {
+    /// Returns the paths of the sessions by which this action is logged in on the BMC that `client` reaches. Its marks are not among them.
+    pub(super) fn logins_on(&self, client: &Client) -> Vec<String> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // A slot of another BMC may be locked for as long as that BMC takes to open a session.
-        let slots = held.into_iter().filter(|held| held.client.address() == client.address()).map(|held| held.slot);
+        let is_login = |held: &Held| !held.is_mark && held.client.address() == client.address();
+        let slots = held.into_iter().filter(is_login).map(|held| held.slot);
         let path = |slot: Slot| {
             let session = slot.lock().unwrap_or_else(PoisonError::into_inner);
             session.as_ref().and_then(|session| session.place.as_ref()).map(|place| place.path.clone())

@@ -16,7 +16,7 @@ pub const WAIT: Duration = Duration::from_secs(30);
 /// The time that a lone boot takes in addition to [`WAIT`]: the boot itself, its steps and etcd's start.
 pub const BESIDES: Duration = Duration::from_secs(30);
 const UNIT: &str = "tandem-lone-boot";
-/// The file on a host without systemd that stands for the enabled unit.
+/// The file that replaces the enabled unit on a host without systemd.
 const ENABLED: &str = "/etc/lab-lone-boot";
 /// The setting of a lab in which a lone boot is allowed.
 const SETTING: &str = "lone-boot";

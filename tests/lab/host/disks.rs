@@ -120,7 +120,7 @@ pub fn data_dir(lab: &Lab, node: Node) -> PathBuf {
     if own.is_dir() { own } else { mount_point(lab, node) }
 }
 
-/// Returns the path of the directory that stands for a disk of etcd's own. The directory exists only after [`give_own_disk`].
+/// Returns the path of the directory that replaces a disk of etcd's own. The directory exists only after [`give_own_disk`].
 fn own_disk(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "etcd")
 }

@@ -182,6 +182,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Updated::text", "tandem fencing update, as a report"),
     ("Work::follow", "what was done, and what to type next"),
     ("Work::there", "the same"),
+    ("Work::compare_the_race", "the same"),
+    ("stale", "what to type next"),
     ("Tested::text", "tandem events test, as a report; the guide has what it says of a recipient"),
     ("Collected::text", "tandem collect, as a report"),
     ("Gathered::text", "tandem gather, as a report"),

@@ -7,7 +7,7 @@ use crate::base::shell::command;
 
 const RACE_WITH: &str = "race_with";
 
-/// Returns the id of the fence device whose `race_with` lacks the new values `new` of `device`, and the command that sets them. Returns
+/// Returns the id of the fence device with a `race_with` that lacks the new values `new` of `device`, and the command that sets them. Returns
 /// `None` if no other device races, or if its `race_with` has these values.
 pub(super) fn stale(devices: &[FenceDevice], device: &Device, new: &[(&str, &str)]) -> Option<(String, String)> {
     let is_other = |other: &&FenceDevice| other.resource.id != device.id && !other.targets.contains(&device.node);
