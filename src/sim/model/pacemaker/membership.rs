@@ -67,17 +67,13 @@ pub fn restore(world: &mut World, n: usize) {
     }
 }
 
-/// Separates the two replicas of the CIB. A replica that lagged lacks the other one's changes, except what its own node holds
-/// outside the CIB. Each machine stores the results of its operations, and Pacemaker asks for them when the membership changes.
-/// The attribute manager holds the attributes of its node, and writes them to the CIB again.
+/// Separates the two replicas of the CIB. A replica that lagged lacks the other one's changes, except the results of its own node's
+/// operations. Each machine stores these results, and Pacemaker asks for them when the membership changes.
 pub fn part(world: &mut World) {
     if let Some(n) = world.lagging.take() {
         world.newer = Newer::Of(1 - n);
         let n = usize::from(n);
-        let current = world.nodes[1 - n].cib;
-        let cib = &mut world.nodes[n].cib;
-        (cib.agent[n], cib.record[n]) = (current.agent[n], current.record[n]);
-        (cib.score[n], cib.told[n]) = (current.score[n], current.told[n]);
+        world.nodes[n].cib.agent[n] = world.nodes[1 - n].cib.agent[n];
     }
 }
 
