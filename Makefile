@@ -284,20 +284,19 @@ build: ## the optimised binary
 parts:
 	$(CARGO) build --release --locked --bin tandem --bin tandem-generate $(CARGO_FLAGS)
 
+# Runs a command whenever the processor has nothing else to do; where that cannot be asked for, at low priority.
+IDLY = $(shell chrt --idle 0 true 2> /dev/null && echo chrt --idle 0 || echo nice -n 19)
+
 # Clippy has the model's profile here: in that of the tests, it would hold the lock of their builds. The release has work for one
 # core alone in its last minutes, in which the whole program is optimised.
 .PHONY: ahead
 ahead: ## build what 'make package' and 'make sim' need, and lint, whenever the processor has nothing else to do
-	chrt --idle 0 .ci/beside '$(MAKE) --no-print-directory parts' '$(MAKE) --no-print-directory model-and-lint'
+	$(IDLY) .ci/beside '$(MAKE) --no-print-directory parts' '$(MAKE) --no-print-directory model lint LINT_PROFILE=model'
 
-.PHONY: model-and-lint
-model-and-lint: model
-	$(CARGO) test --profile model --no-run --test sim
-	$(MAKE) --no-print-directory lint LINT_PROFILE=model
-
+# Its tests are built, too, because `cargo build` alone would build the library once more for them, with fewer features of its dependencies.
 .PHONY: model
-model: ## the model's program, tandem-sim
-	$(CARGO) build --profile model --locked --bin tandem-sim
+model: ## the model's program, tandem-sim, and its tests
+	$(CARGO) test --profile model --locked --no-run --test sim
 
 # Where the binary and its names go; DESTDIR as usual.
 DESTDIR ?=
