@@ -55,7 +55,12 @@ pub fn sleep(wanted: Duration) {
 /// Returns the nanoseconds since the machine started, suspended time included. No two calls in one boot return the same number.
 pub fn boot_nanoseconds() -> u64 {
     let since = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).map(Duration::from);
-    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    since.map_or(0, nanoseconds)
+}
+
+/// Returns the nanoseconds in `time`, or the greatest number if they are more.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Returns the seconds since 1970 by the wall clock. They are only for files and logs, and never for a decision, because the wall clock may

@@ -56,7 +56,7 @@ impl Feeder {
 
     /// Sets the deadline until which the device is fed; `None` removes the deadline. Has no effect after the feeding has ended.
     pub(super) fn feed_until(&self, until: Option<Duration>) {
-        let nanoseconds = until.map_or(NEVER, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER));
+        let nanoseconds = until.map_or(NEVER, clock::nanoseconds);
         self.shared.until.store(nanoseconds, Ordering::SeqCst);
     }
 

@@ -72,7 +72,8 @@ impl Feeder {
         programs: Programs,
         reports: UnboundedSender<Report>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared { interval: AtomicU64::new(nanoseconds(watchdog.interval)), ..Shared::default() });
+        let shared =
+            Arc::new(Shared { interval: AtomicU64::new(clock::nanoseconds(watchdog.interval)), ..Shared::default() });
         let (orders, waiting) = mpsc::channel();
         let thread = Thread { shared: Arc::clone(&shared), watchdog, armed, programs, reports, open: None, next: 0 };
         std::thread::Builder::new().name("feeder".to_owned()).spawn(move || thread.run(&waiting))?;
@@ -81,7 +82,7 @@ impl Feeder {
 
     /// Sets the time until which the watchdog is fed, as a duration since boot.
     pub(crate) fn feed_until(&self, until: Duration) {
-        let until = nanoseconds(until);
+        let until = clock::nanoseconds(until);
         let before = self.shared.until.swap(until, Ordering::SeqCst);
         let now = clock::boot_nanoseconds();
         if before <= now && now < until {
@@ -239,7 +240,7 @@ impl Thread {
         let (device, about) = examined.open(&self.programs).map_err(|why| why.to_string())?;
         let has_magic_close = about.has_magic_close.or(known).unwrap_or(false);
         self.armed.note(has_magic_close);
-        let interval = nanoseconds(interval(self.watchdog.interval, about.timeout));
+        let interval = clock::nanoseconds(interval(self.watchdog.interval, about.timeout));
         self.shared.interval.store(interval, Ordering::SeqCst);
         let report = Report::Opened {
             identity: about.identity,
@@ -288,10 +289,6 @@ impl Thread {
 /// left running, or has no magic close, may have a shorter time-out than the configured one.
 fn interval(wanted: Duration, timeout: Duration) -> Duration {
     wanted.min(timeout / 2)
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Returns the watchdog device and its settings, in the form that [`watchdog::examine`] needs.

@@ -305,7 +305,6 @@ impl Shell {
     }
 
     fn state(&self, seen: Snapshot, now: Duration) -> State {
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
         for (reason, count) in self.work.dropped.iter().chain(&seen.dropped_total) {
             *dropped.entry((*reason).to_owned()).or_default() += count;
@@ -314,7 +313,7 @@ impl Shell {
         let has_watchdog = self.config.on_quorum_loss == core::OnQuorumLoss::Watchdog;
         State {
             boot: self.writer.boot.clone(),
-            written: nanoseconds(now),
+            written: clock::nanoseconds(now),
             pid: std::process::id(),
             node: self.config.node.clone(),
             group: self.config.group.clone(),
@@ -332,7 +331,7 @@ impl Shell {
             window: seen.window.as_secs_f64(),
             armed: seen.armed && self.feeder.is_open(),
             fed: seen.fed && self.feeder.is_open() && late.is_none(),
-            deadline: seen.deadline.map(nanoseconds),
+            deadline: seen.deadline.map(clock::nanoseconds),
             disarmed: seen.disarmed_because,
             unfed: unfed(seen.unfed_because, self.work.mux_closed.clone(), late),
             score: seen.score,

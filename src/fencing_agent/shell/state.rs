@@ -96,8 +96,7 @@ pub(crate) struct Member {
 impl State {
     /// Returns whether this state must be written, after the state `last` was written.
     fn is_due(&self, last: &Self) -> bool {
-        self.written.saturating_sub(last.written) >= u64::try_from(QUIET.as_nanos()).unwrap_or(u64::MAX)
-            || self.news() != last.news()
+        self.written.saturating_sub(last.written) >= clock::nanoseconds(QUIET) || self.news() != last.news()
     }
 
     /// Returns the state without the times, counts and round trips, which change each second even on an idle node.
