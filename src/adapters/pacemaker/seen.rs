@@ -201,3 +201,11 @@ pub struct FenceDevice {
     /// The nodes from which a location constraint bans the device.
     pub banned_from: Vec<String>,
 }
+
+impl FenceDevice {
+    /// Returns the name with which the device logs in, also from the older option `login`; `None` if neither option is set.
+    pub fn user(&self) -> Option<&str> {
+        let option = |name| self.resource.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty());
+        option("username").or_else(|| option("login"))
+    }
+}

@@ -15,11 +15,9 @@ pub(super) fn stale(devices: &[FenceDevice], device: &Device, new: &[(&str, &str
         .iter()
         .filter(is_other)
         .find_map(|other| Some((other, other.resource.parameters.get(RACE_WITH).filter(|text| !text.is_empty())?)))?;
-    let parameters = &other.resource.parameters;
-    let user = parameters.get("username").or_else(|| parameters.get("login")).map(String::as_str);
     let of_new = new.iter().find(|(name, _)| *name == "ipport").map(|(_, port)| (*port).to_owned());
     let port = of_new.or_else(|| device.value("ipport")).and_then(|port| port.parse().ok()).unwrap_or(HTTPS_PORT);
-    let wanted = renewed(there, new, port, user);
+    let wanted = renewed(there, new, port, other.user());
     let id = &other.resource.id;
     (wanted != *there).then(|| (id.clone(), command!("pcs stonith update {} {}", id, format!("{RACE_WITH}={wanted}"))))
 }

@@ -7,7 +7,7 @@ use super::device::Device;
 use super::values::{self, New};
 use super::{Order, Updated, other, race};
 use crate::adapters::command::Programs;
-use crate::adapters::https::address::Address;
+use crate::adapters::https::address::{Address, HTTPS_PORT};
 use crate::adapters::openshift::fencing_secret::{self, Changes};
 use crate::adapters::pacemaker::fence_update;
 use crate::base::Fact;
@@ -21,8 +21,6 @@ use crate::operate::health::view;
 use crate::operate::node;
 use crate::os::secret::Secret;
 use crate::os::uuid;
-
-const HTTPS_PORT: u16 = 443;
 
 /// A run of `tandem fencing update`: the change to make, and the report of what was done.
 pub(super) struct Work<'a> {

@@ -1,12 +1,10 @@
 //! The check that both fence devices are configured for the same race: the same winner, the right BMCs, and one user on each.
 
 use super::{About, Answer, Case, Severity};
-use crate::adapters::https::address::Address;
+use crate::adapters::https::address::{Address, HTTPS_PORT};
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::redfish::flag::Flag;
 use crate::base::shell::command;
-
-const PORT: u16 = 443;
 
 fn option<'a>(device: &'a FenceDevice, name: &str) -> Option<&'a str> {
     device.resource.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
@@ -84,10 +82,10 @@ fn preferred(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) {
 /// other agent does not read.
 fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
     let own = option(device, "race_with").and_then(|text| text.split(',').next()).unwrap_or_default();
-    let port = option(other, "ipport").and_then(|port| port.parse().ok()).unwrap_or(PORT);
+    let port = option(other, "ipport").and_then(|port| port.parse().ok()).unwrap_or(HTTPS_PORT);
     let Some(bmc) = option(other, "ip") else { return };
     let full = |text: &str, port| Address::parse(text.trim(), port).map(|address| address.full()).ok();
-    if full(own, PORT) == full(bmc, port) {
+    if full(own, HTTPS_PORT) == full(bmc, port) {
         return;
     }
     let (id, other) = (&device.resource.id, &other.resource.id);
@@ -100,21 +98,20 @@ fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
 
 /// Checks that both agents log in to the BMC of `node` as the same user. Some BMCs show a user only the user's own sessions.
 fn one_user(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice, node: &str) {
-    let user = |device| option(device, "username").or_else(|| option(device, "login")).unwrap_or_default();
     let named = option(other, "race_with")
         .unwrap_or_default()
         .split(',')
         .find_map(|part| part.trim().strip_prefix("username="));
-    let marks = named.unwrap_or_else(|| user(other));
-    if marks == user(device) {
+    let marks = named.or(other.user()).unwrap_or_default();
+    let user = device.user().unwrap_or_default();
+    if marks == user {
         return;
     }
     let (id, other) = (&device.resource.id, &other.resource.id);
     let text = format!(
-        "on the BMC of {node}, {id} logs in as {} and race_with of {other} as {marks}: some BMCs show a user its own \
-         sessions only, and then neither agent sees the other's mark",
-        user(device)
+        "on the BMC of {node}, {id} logs in as {user} and race_with of {other} as {marks}: some BMCs show a user its own \
+         sessions only, and then neither agent sees the other's mark"
     );
-    let command = command!("pcs stonith update {} race_with=ADDRESS,username={}", other, user(device));
+    let command = command!("pcs stonith update {} race_with=ADDRESS,username={}", other, user);
     case.add("race-user", Severity::Warning, About::Cluster, text, Some(command));
 }
