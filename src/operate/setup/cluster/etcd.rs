@@ -154,15 +154,15 @@ impl Etcd {
 
 fn runs_already(id: &str) -> String {
     format!(
-        "the resource {id} runs podman-etcd already, and setup calls its own etcd: continue with '{id}' by hand, or, if nobody needs \
-         it, type 'pcs resource delete {id}' and this again"
+        "the resource {id} runs podman-etcd already, and setup calls its own etcd: continue with '{id}' by hand, or, if it is not \
+         needed, type 'pcs resource delete {id}' and this again"
     )
 }
 
 fn is_anothers(there: &Resource) -> String {
     format!(
-        "there is a resource {} of {} already, which setup did not make: take it over by hand as README says, or, if nobody \
-         needs it, type 'pcs resource delete {}' and this again",
+        "there is a resource {} of {} already, which setup did not make: take it over by hand as README says, or, if it is not \
+         needed, type 'pcs resource delete {}' and this again",
         there.id, there.agent, there.id
     )
 }

@@ -80,7 +80,7 @@ impl Device {
 
     fn is_anothers(&self, agent: &str) -> String {
         format!(
-            "there is a resource {} of {agent} already, and not of {}: if nobody needs it, type 'pcs stonith delete {}' and \
+            "there is a resource {} of {agent} already, and not of {}: if it is not needed, type 'pcs stonith delete {}' and \
              this again",
             self.id, self.agent, self.id
         )

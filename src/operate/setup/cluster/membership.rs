@@ -149,7 +149,7 @@ fn is_ours(conf: &Corosync, description: &Description, words: &Words) -> Result<
             ));
         }
         return Err(format!(
-            "this node is in the cluster '{}' of {} already, which is not the one that is described: if nobody needs it, type \
+            "this node is in the cluster '{}' of {} already, which is not the one that is described: if it is not needed, type \
              'pcs cluster destroy --all' and this again",
             conf.name,
             nodes.join(" and ")

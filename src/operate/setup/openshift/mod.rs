@@ -135,7 +135,7 @@ fn kubelet(cib: &Cib, on: &str) -> Vec<SetupStep> {
     if let Some(there) = there {
         if there.agent != KUBELET_AGENT {
             let why = format!(
-                "there is a resource {KUBELET} of {} already: if nobody needs it, type 'pcs resource delete {KUBELET}' and this \
+                "there is a resource {KUBELET} of {} already: if it is not needed, type 'pcs resource delete {KUBELET}' and this \
                  again",
                 there.agent
             );
